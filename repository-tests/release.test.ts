@@ -46,6 +46,7 @@ beforeEach(() => {
   git('init', '--quiet');
   git('add', '.');
   git('commit', '--quiet', '-m', 'First');
+  git('tag', 'v0.9.1');
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
@@ -70,6 +71,12 @@ test('a release has its version everywhere, a section in CHANGELOG.md, a commit,
   expect(notes).not.toContain('Old.');
 });
 
+test('the version of package.json can be released if it has no tag', () => {
+  git('tag', '--delete', 'v0.9.1');
+  expect(release('0.9.1')).toMatchObject({ status: 0, stderr: '' });
+  expect(git('tag').trim()).toBe('v0.9.1');
+});
+
 test.each([
   ['0.9.1', 'is not above 0.9.1'],
   ['0.8.9', 'is not above 0.9.1'],
@@ -86,5 +93,5 @@ test('uncommitted changes and an empty section are rejected', () => {
   git('add', '.');
   git('commit', '--quiet', '-m', 'Second');
   expect(release('1.0.0').stderr).toContain('is empty');
-  expect(git('tag')).toBe('');
+  expect(git('tag').trim()).toBe('v0.9.1');
 });

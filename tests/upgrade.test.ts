@@ -7,7 +7,7 @@ import { migrate } from '@bay-booking/service/database/migrate';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { callApi } from './support/api.ts';
-import { book, type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
+import { type Load, startLoad, waitForBookings } from './support/booking-load.ts';
 import { startBookingWriters } from './support/booking-writers.ts';
 import { runCommand } from './support/commands.ts';
 import { queryOnce } from './support/database-server.ts';
@@ -84,7 +84,8 @@ test('no request fails while a migration runs and every instance is replaced', a
 }, 120_000);
 
 const previous: PreviousRelease | undefined = await checkOutPreviousRelease();
-if (!previous) process.stderr.write('The upgrade from the previous release is skipped: this clone has no history\n');
+if (!previous)
+  process.stderr.write('The upgrade from the previous release is skipped: git has no release with this schema\n');
 afterAll(() => previous?.remove());
 
 (previous ? test : test.skip)(
@@ -131,11 +132,6 @@ afterAll(() => previous?.remove());
 
     const output = await runCommand('bookings', owner, 'migrate.ts');
     expect(output).toMatch(/migrations applied\n$/);
-    // The old instances cannot use the new schema. The writers and the reader repeat requests that get 503.
-    for (const oldInstance of oldInstances) {
-      expect((await book(oldInstance.base, token, nextBooking())).status).toBe(503);
-      expect(await oldInstance.isReady()).toBe(false);
-    }
     for (const oldInstance of oldInstances) {
       addresses.push((await system.startBookings(environment)).base);
       addresses.splice(addresses.indexOf(oldInstance.base), 1);

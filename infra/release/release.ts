@@ -1,4 +1,4 @@
-// Makes a release: `npm run release -- 0.2.0` writes the version into every package.json, the lock file and the
+// Makes a release: `npm run release -- 1.0.0` writes the version into every package.json, the lock file and the
 // production overlay, gives the section "Unreleased" of CHANGELOG.md its version and date, commits, and tags the commit.
 import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,10 @@ const { version: current, workspaces } = JSON.parse(readFileSync('package.json',
 if (!/^\d+\.\d+\.\d+$/.test(version)) fail('usage: npm run release -- MAJOR.MINOR.PATCH');
 const [from, to] = [numbersOf(current), numbersOf(version)];
 const changed = to.findIndex((number, index) => number !== from[index]);
-if (changed === -1 || (to[changed] as number) < (from[changed] as number)) fail(`${version} is not above ${current}`);
+// Before the first release, package.json has its version, and no tag does.
+const isTagged = git('tag', '--list', `v${version}`) !== '';
+if (isTagged || (changed !== -1 && (to[changed] as number) < (from[changed] as number)))
+  fail(`${version} is not above ${current}`);
 if (git('status', '--porcelain')) fail('commit or stash your changes first');
 
 const unreleased = '## Unreleased\n';

@@ -1,5 +1,5 @@
-// Checks out the code of the previous release, which is the last tag, from the git history. The code uses the npm
-// packages that are installed for this release.
+// Checks out the code of the previous release from the git history: the last tag, or before the first tag the commit
+// that last changed the schema of version 1.0.0. The code uses the npm packages that are installed for this release.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
@@ -10,15 +10,14 @@ import { promisify } from 'node:util';
 const root = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-/** The release before the first tag: the last commit before the log of changes. */
-const firstRelease = '1b26b63c';
+const baseline = 'apps/bookings/migrations/0001_schema.sql';
 
 export interface PreviousRelease {
   readonly folder: string;
   readonly remove: () => Promise<void>;
 }
 
-/** Returns undefined if the git history does not contain the release, for example in a shallow clone. */
+/** Returns undefined if the git history has no release with the schema of version 1.0.0 as it is in this folder. */
 export async function checkOutPreviousRelease(): Promise<PreviousRelease | undefined> {
   const git = (...parameters: string[]) => run('git', parameters, { cwd: root });
   // A tag of the commit itself is this release.
@@ -26,12 +25,13 @@ export async function checkOutPreviousRelease(): Promise<PreviousRelease | undef
     ({ stdout }) => stdout.trim(),
     () => undefined,
   );
-  const commit = tag ?? firstRelease;
-  const exists = await git('cat-file', '-e', `${commit}^{commit}`).then(
+  const commit = tag ?? (await git('log', '-1', '--format=%H', '--', baseline).catch(() => undefined))?.stdout.trim();
+  if (!commit) return undefined;
+  const isSameSchema = await git('diff', '--quiet', commit, '--', baseline).then(
     () => true,
     () => false,
   );
-  if (!exists) return undefined;
+  if (!isSameSchema) return undefined;
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-previous-'));
   await git('archive', commit, '--output', join(folder, 'source.tar'));
   await run('tar', ['-xf', 'source.tar'], { cwd: folder });

@@ -176,7 +176,7 @@ function createEndpoints(services: Services) {
  */
 function createExpressApps(
   { config, db, logger, metrics }: AppOptions,
-  { signingKeys, revocations, proofs, webhooks, link, audit, now }: Services,
+  { signingKeys, revocations, proofs, link, audit, now }: Services,
   endpoints: ReturnType<typeof createEndpoints>,
 ): { readonly express: Express; readonly management: Express | undefined } {
   const { baseUrl, authIssuer, audience, rateLimitPerMinute, metricsPort, managementPort, trustProxy } = config;
@@ -229,7 +229,6 @@ function createExpressApps(
         ? (caller, endpoint) => checkStepUp(caller, endpoint, { baseUrl, now: now() })
         : undefined,
     onCaller: (caller) => {
-      webhooks?.noteRequest(caller);
       noteRequest?.(caller);
     },
   });

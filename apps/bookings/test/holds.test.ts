@@ -239,8 +239,8 @@ test('of 64 concurrent requests for holds and bookings of one time slot, exactly
 
 test('a hundred thousand expired holds are deleted', async () => {
   const insert = `insert into booking_hold (facility_id, id, bay_id, client_id, subject, start_date, end_date,
-  expires_at, created_at) select 'fac-north', gen_random_uuid(), 'bay-n2-05', 'c', 's', now(), now(),
-  now() - interval '1 s', now() from generate_series(1, 100000)`;
+  expires_at, created_at, authorized_at) select 'fac-north', gen_random_uuid(), 'bay-n2-05', 'c', 's', now(), now(),
+  now() - interval '1 s', now(), now() from generate_series(1, 100000)`;
   await query(system.db, insert);
   const pauseMilliseconds = 0;
   expect(await createHoldStore(system.db).deleteExpired(pauseMilliseconds)).toBeGreaterThanOrEqual(100_000);

@@ -5,9 +5,8 @@ import { query } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';
 import { endWebhookRights } from '../src/webhooks/rights.ts';
-import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { errorCodes } from './support/booking-requests.ts';
 import { createTestSystem } from './support/test-system.ts';
-import { until } from './support/until.ts';
 
 const system = useFixture(() => createTestSystem());
 const url = 'https://partner.example/hooks';
@@ -196,31 +195,4 @@ test('staff list the webhooks of a facility, and take the facility out of one', 
   expect((await remove('fac-east', staff)).status).toBe(404);
   expect((await list()).items).toEqual([]);
   expect(await get(path, token)).toMatchObject({ facilityIds: ['fac-north'] });
-});
-
-test('a webhook of an earlier release belongs to the owner whose token its client uses next', async () => {
-  const owner = newOwner();
-  const client = { sub: owner, client_id: `pat of ${owner}` };
-  const { id } = await register(await system.token(both, client));
-  const { id: unclaimed } = await register(await system.token(both, { sub: newOwner() }));
-  await query(system.db, 'update webhook set owner = null, token_issued_at = null where id = any($1)', [
-    [id, unclaimed],
-  ]);
-  await query(system.db, "update webhook_cursor set seen_at = now() - interval '8 days' where webhook_id = any($1)", [
-    [id, unclaimed],
-  ]);
-  // A token with one facility does not claim it.
-  await system.call('GET', '/api/booking-locations', { token: await system.token(['fac-north'], client) });
-  const body = bookingBody({ bayId: 'bay-n1-03' });
-  expect((await system.call('POST', '/api/bookings', { token: await system.token(both, client), body })).status).toBe(
-    201,
-  );
-  const read = () =>
-    query(system.db, 'select owner, state from webhook where id = any($1) order by owner', [[id, unclaimed]]);
-  await until(read, ([row]) => (row as { owner: string | null }).owner === owner);
-  await system.runWebhookJob('webhooks without an owner');
-  expect(await read()).toEqual([
-    { owner, state: 'active' },
-    { owner: null, state: 'paused' },
-  ]);
 });

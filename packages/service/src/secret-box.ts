@@ -1,7 +1,7 @@
 // Encrypts secrets for storage with AES-256-GCM and decrypts them.
 //
-// The format is `v1.KEY.NONCE.CIPHERTEXT`, or `v1.NONCE.CIPHERTEXT` for older values. KEY is the beginning of a hash of
-// the encryption key. The ciphertext ends with the authentication tag.
+// The format is `v1.KEY.NONCE.CIPHERTEXT`. KEY is the beginning of a hash of the encryption key. The ciphertext ends with
+// the authentication tag.
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto';
 
 const nonceBytes = 12;
@@ -37,34 +37,17 @@ export function createSecretBox(keys: readonly Buffer[]): SecretBox {
     },
 
     decrypt(text, owner) {
-      const [version, ...parts] = text.split('.');
-      const [encoded = '', nonce = '', keyId] = parts.reverse();
-      const isCandidate = (key: Buffer) => version === 'v1' && (keyId === undefined || keyId === idOf(key));
-      for (const key of keys.filter(isCandidate)) {
-        try {
-          return open(key, { nonce, encoded, owner });
-        } catch (error) {
-          // An older value does not name its key, so the next key is tried.
-          if (keyId !== undefined) throw error;
-        }
-      }
-      throw new UnknownEncryptionKey('no key can decrypt this text');
+      const [version, keyId, nonce = '', encoded = ''] = text.split('.');
+      const key = version === 'v1' ? keys.find((candidate) => idOf(candidate) === keyId) : undefined;
+      if (!key) throw new UnknownEncryptionKey('no key can decrypt this text');
+      const encrypted = Buffer.from(encoded, 'base64url');
+      const nonceBuffer = Buffer.from(nonce, 'base64url');
+      const decipher = createDecipheriv('aes-256-gcm', key, nonceBuffer, { authTagLength: tagBytes })
+        .setAAD(Buffer.from(owner))
+        .setAuthTag(encrypted.subarray(-tagBytes));
+      return Buffer.concat([decipher.update(encrypted.subarray(0, -tagBytes)), decipher.final()]).toString('utf8');
     },
   };
-}
-
-interface Sealed {
-  readonly nonce: string;
-  readonly encoded: string;
-  readonly owner: string;
-}
-
-function open(key: Buffer, { nonce, encoded, owner }: Sealed): string {
-  const encrypted = Buffer.from(encoded, 'base64url');
-  const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'), { authTagLength: tagBytes })
-    .setAAD(Buffer.from(owner))
-    .setAuthTag(encrypted.subarray(-tagBytes));
-  return Buffer.concat([decipher.update(encrypted.subarray(0, -tagBytes)), decipher.final()]).toString('utf8');
 }
 
 const idOf = (key: Buffer): string => hash('sha256', key, 'hex').slice(0, 8);

@@ -52,11 +52,11 @@ const deleteHold = 'delete from booking_hold where facility_id = $1 and id = $2:
 const idOf = (right: string): string =>
   `translate(encode(sha256(convert_to(${right}, 'UTF8')), 'base64'), '+/=', '-_')`;
 
-/** Finds the live holds of the rights $1. Holds of the release before have no `authorized_at`. */
+/** Finds the live holds of the rights $1. */
 const findHoldsOfRights = `select facility_id as "facilityId", id, account, access,
   extract(epoch from authorized_at)::float8 as "authorizedAt"
 from (
-  select facility_id, id, coalesce(authorized_at, created_at) as authorized_at,
+  select facility_id, id, authorized_at,
     ${idOf("'account ' || subject")} as account, ${idOf("'access ' || subject || ' ' || facility_id")} as access
   from booking_hold where expires_at > clock_timestamp()
 ) hold where account in (select unnest($1::text[])) or access in (select unnest($1::text[]))`;

@@ -1,10 +1,10 @@
-// Defines the SQL that gives webhooks their owner, and ends them with the rights of the owner.
+// Defines the SQL that ends webhooks with the rights of their owner.
 import { fail } from './delivery/delivery-statements.ts';
 
 /** A table of the parameters $1 (the hashes) and $2 (`before`). */
 const revoked = 'unnest($1::bytea[], $2::float8[]) as revoked (hash, before)';
 const isRevoked = (text: string): string =>
-  `sha256(convert_to(${text}, 'UTF8')) = hash and coalesce(token_issued_at, last_updated_at) < to_timestamp(before)`;
+  `sha256(convert_to(${text}, 'UTF8')) = hash and token_issued_at < to_timestamp(before)`;
 
 /** Parameter $3 is the reason. The order of the ids prevents deadlocks (delivery/delivery-store.ts). */
 const pauseWhere = (text: string): string => `update webhook set state = 'paused', paused_because = $3
@@ -34,12 +34,3 @@ where cursor.webhook_id = lost.webhook_id and cursor.facility_id = lost.facility
 export const failDeliveries = `update webhook_delivery delivery set ${fail} from ${pairs}
 where delivery.webhook_id = lost.webhook_id and delivery.facility_id = lost.facility_id and state = 'pending'`;
 export const deleteEmpty = "delete from webhook where id = any($1::uuid[]) and facility_ids = '{}'";
-
-export const adopt = `update webhook set owner = $2
-where client_id = $1 and owner is null and facility_ids <@ $3::text[] returning id`;
-
-export const pauseUnclaimed = `update webhook
-set state = 'paused', paused_because = 'the client has sent no request for 7 days'
-where state = 'active' and owner is null and exists (
-  select from webhook_cursor where webhook_id = webhook.id and seen_at < now() - interval '7 days'
-) returning id`;

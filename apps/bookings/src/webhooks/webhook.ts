@@ -16,8 +16,7 @@ export type DeliveryState = (typeof deliveryStates)[number];
 /** Times are ISO 8601 texts in UTC with milliseconds. */
 export interface Webhook {
   readonly id: string;
-  /** Null until the client's next request if an earlier release created the webhook (adoption.ts). */
-  readonly owner: string | null;
+  readonly owner: string;
   /** The client that created the webhook. Only this client may rotate the secret or change the URL. */
   readonly createdBy: string;
   readonly url: string;
@@ -38,7 +37,7 @@ export interface Delivery {
   readonly type: EventType;
   /** The facility of the booking. Null for a ping. */
   readonly facilityId: string | null;
-  /** Null for a ping, and for an ended delivery of a release before 1.0. */
+  /** Null for a ping. */
   readonly bookingId: string | null;
   /** The number of the change in the change feed. Null for a ping. */
   readonly modified: number | null;

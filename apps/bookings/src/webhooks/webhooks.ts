@@ -11,7 +11,6 @@ import type { BookingState } from '../changes/log.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import type { IdempotencyStore } from '../idempotency/store.ts';
 import type { PeriodicJob } from '../jobs.ts';
-import { createAdoption, pauseUnclaimedWebhooks } from './adoption.ts';
 import { createWebhookEndpoints } from './api/endpoints.ts';
 import { createWebhookStore } from './api/store.ts';
 import { createCursorStore } from './delivery/cursor-store.ts';
@@ -39,8 +38,6 @@ export interface WebhookOptions extends SharedServices {
 
 export interface Webhooks {
   readonly endpoints: readonly Endpoint<Caller>[];
-  /** Must be called for every request (adoption.ts). */
-  readonly noteRequest: (caller: Caller) => void;
   readonly periodicJobs: readonly PeriodicJob[];
   /** Begins to deliver events. Returns a function that stops the deliveries. */
   readonly start: () => () => Promise<void>;
@@ -74,14 +71,12 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       outbound,
       wakeWorker,
     }),
-    noteRequest: createAdoption(db, logger),
     periodicJobs: [
       {
         name: 'webhook deliveries',
         intervalMs: 900_000,
         run: () => deliveries.deleteExpired(new Date(now().getTime() - deliveryLifetime)),
       },
-      { name: 'webhooks without an owner', intervalMs: 900_000, run: () => pauseUnclaimedWebhooks(db) },
       {
         name: 'webhook secrets',
         intervalMs: 60_000,

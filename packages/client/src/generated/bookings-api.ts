@@ -1221,7 +1221,7 @@ export interface components {
             type: "booking.created" | "booking.updated" | "booking.deleted" | "webhook.ping";
             /** @description The facility of the booking; null for a ping. */
             facilityId: string | null;
-            /** @description Booking ID; null for a ping, and for a delivery that ended before version 1.0. */
+            /** @description Booking ID; null for a ping. */
             bookingId: string | null;
             /** @description The number of the change; null for a ping. */
             modified: number | null;

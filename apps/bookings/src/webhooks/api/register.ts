@@ -25,8 +25,7 @@ export function registerWebhook(
   const now = services.now();
   const creation = {
     ...request,
-    // A repeated request is recognised by the hash of this object, and an older release may have stored the hash. The
-    // form of this object must therefore never change.
+    // A repeated request is recognised by the hash of this object.
     body: { webhook: body },
     validationErrors: [...validationErrors, ...webhookErrors],
   };

@@ -122,7 +122,7 @@ const deliverySchema = responseSchema({
   facilityId: { type: nullable('string'), description: 'The facility of the booking; null for a ping.' },
   bookingId: {
     type: nullable('string'),
-    description: 'Booking ID; null for a ping, and for a delivery that ended before version 1.0.',
+    description: 'Booking ID; null for a ping.',
   },
   modified: { type: nullable('integer'), description: 'The number of the change; null for a ping.' },
   state: { type: 'string', enum: deliveryStates, description: 'pending until the last attempt has ended.' },

@@ -10,18 +10,15 @@ import { failDeliveries } from '../delivery/delivery-store.ts';
 import { takeOutFacilities } from '../rights.ts';
 import { type BookingEvent, maxWebhooksAtFacility, type Webhook, type WebhookState } from '../webhook.ts';
 
-const columns = `id, owner, coalesce(created_by, client_id) as "createdBy", url, events, facility_ids as "facilityIds", description, state,
+const columns = `id, owner, created_by as "createdBy", url, events, facility_ids as "facilityIds", description, state,
 paused_because as "pausedBecause", failing_since as "failingSince", created_at as "createdAt", last_updated_at as "lastUpdatedAt"`;
 
-/** The webhooks of the owner $1 and, without an owner, of the client $2 (adoption.ts). */
-const owned = '(owner = $1 or (owner is null and client_id = $2))';
-/** Selects the owned webhooks of which the token names a facility. $3 are the facilities of the token. */
-const visible = `(owner = $1 or (owner is null and client_id = $2 and facility_ids <@ $3::text[]))
-  and facility_ids && $3::text[]`;
+/** Selects the webhooks of the owner $1 of which the token names a facility. $2 are the facilities of the token. */
+const visible = 'owner = $1 and facility_ids && $2::text[]';
 
 const pageOfOwner = { columns, from: `from webhook where ${visible}`, orderBy: 'created_at, id' };
 const pageOfFacility = {
-  columns: `id, url, coalesce(owner, client_id) as owner, client_id as "clientId", facility_ids as "facilityIds", state,
+  columns: `id, url, owner, client_id as "clientId", facility_ids as "facilityIds", state,
 last_success_at as "lastSuccessAt", created_at as "createdAt"`,
   from: 'from webhook where facility_ids @> array[$1::text]',
   orderBy: 'created_at, id',
@@ -33,13 +30,13 @@ const statements = {
    * exceed the maximum number of webhooks.
    */
   lockOwner: "select pg_advisory_xact_lock(hashtextextended('webhook ' || $1, 0))",
-  /** Those of the facilities $3 at which the owner has the maximum number of webhooks. */
-  findFull: `select facility_id as "facilityId" from unnest($3::text[]) as facility (facility_id)
-where (select count(*) from webhook where ${owned} and facility_id = any(facility_ids)) >= ${maxWebhooksAtFacility}`,
+  /** Those of the facilities $2 at which the owner has the maximum number of webhooks. */
+  findFull: `select facility_id as "facilityId" from unnest($2::text[]) as facility (facility_id)
+where (select count(*) from webhook where owner = $1 and facility_id = any(facility_ids)) >= ${maxWebhooksAtFacility}`,
   insert: `insert into webhook (id, url, events, facility_ids, description, state, secret, created_at, last_updated_at,
   owner, client_id, created_by, grant_id, token_issued_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $10, $11, to_timestamp($12))`,
-  find: `select ${columns} from webhook where ${visible} and id = $4`,
+  find: `select ${columns} from webhook where ${visible} and id = $3`,
   lock: `select ${columns} from webhook where id = $1 for update`,
   /**
    * A webhook that is enabled again no longer counts as failing. In the `case`, `state` is the state before the update.
@@ -47,10 +44,10 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $10, $11, to_timestamp($12)
   update: `update webhook set url = $2, events = $3, facility_ids = $4, description = $5, state = $6,
   paused_because = case when $6 = 'paused' then paused_because end,
   failing_since = case when state = 'disabled' and $6 <> 'disabled' then null else failing_since end,
-  last_updated_at = $7, owner = coalesce(owner, $8), created_by = coalesce(created_by, client_id), client_id = $9, grant_id = $10, token_issued_at = to_timestamp($11)
+  last_updated_at = $7, client_id = $8, grant_id = $9, token_issued_at = to_timestamp($10)
 where id = $1 returning ${columns}`,
   rotate: `update webhook set previous_secret = secret, previous_secret_until = $3, secret = $2, last_updated_at = $4,
-  owner = coalesce(owner, $5), client_id = $6, grant_id = $7, token_issued_at = to_timestamp($8)
+  client_id = $5, grant_id = $6, token_issued_at = to_timestamp($7)
 where id = $1 returning id`,
   lockOfFacility: 'select id from webhook where id = $1 and facility_ids @> array[$2::text] for no key update',
   /** Parameter $1 is the prefix of every secret that is encrypted with the current key. */
@@ -85,19 +82,14 @@ export interface FacilityWebhook extends Pick<Webhook, 'id' | 'url' | 'facilityI
 }
 
 /** A webhook ends with the rights of the token with which it was created or last changed (rights.ts). */
-const rightsOf = (caller: Caller) => [
-  ownerOf(caller),
-  caller.clientId,
-  caller.grantId ?? null,
-  caller.issuedAt ?? null,
-];
+const rightsOf = (caller: Caller) => [caller.clientId, caller.grantId ?? null, caller.issuedAt];
 
 /** @throws {ApiError} HOOK00001 */
 async function expectRoom(tx: Transaction, caller: Caller, facilityIds: readonly string[]): Promise<void> {
   const owner = ownerOf(caller);
   const [, full] = await Promise.all([
     query(tx, statements.lockOwner, [owner]),
-    query<{ facilityId: string }>(tx, statements.findFull, [owner, caller.clientId, facilityIds]),
+    query<{ facilityId: string }>(tx, statements.findFull, [owner, facilityIds]),
   ]);
   const names = full.map(({ facilityId }) => facilityId).join(', ');
   if (full.length > 0)
@@ -132,16 +124,16 @@ export function createWebhookStore(db: Database) {
         await storeResponse(tx, response, { facilityId, createdAt });
         await expectRoom(tx, caller, facilityIds);
         const values = [id, url, events, facilityIds, description, state, encryptedSecret, createdAt];
-        send(tx, statements.insert, [...values, ...rightsOf(caller)]);
+        send(tx, statements.insert, [...values, ownerOf(caller), ...rightsOf(caller)]);
         addCursors(tx, id, latest);
       });
     },
 
     list: (caller: Caller, page: PageRequest) =>
-      queryPage<Webhook>(db, pageOfOwner, [ownerOf(caller), caller.clientId, caller.facilities], page),
+      queryPage<Webhook>(db, pageOfOwner, [ownerOf(caller), caller.facilities], page),
 
     find: async (caller: Caller, id: string): Promise<Webhook | undefined> => {
-      const values = [ownerOf(caller), caller.clientId, caller.facilities, id];
+      const values = [ownerOf(caller), caller.facilities, id];
       return (await query<Webhook>(db, statements.find, values))[0];
     },
 

@@ -50,8 +50,8 @@ where (select count(*) from (
    * - $7: the number of attempts that this instance can still begin
    */
   lease: `with receiver as (
-  select id, coalesce(owner, client_id) as owner, state, failing_since, coalesce(attempts, 0) as running,
-    sum(coalesce(attempts, 0)) over (partition by coalesce(owner, client_id)) as running_of_owner
+  select id, owner, state, failing_since, coalesce(attempts, 0) as running,
+    sum(coalesce(attempts, 0)) over (partition by owner) as running_of_owner
   from webhook left join unnest($3::uuid[], $4::int[]) as running (webhook_id, attempts) on webhook_id = id
 ), due as (
   select delivery.id, running_of_owner + row_number() over (
