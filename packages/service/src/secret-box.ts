@@ -1,7 +1,7 @@
 // Encrypts secrets for storage with AES-256-GCM and decrypts them.
 //
-// The format is `v1.KEY.NONCE.CIPHERTEXT`. KEY is the beginning of a hash of the encryption key. The ciphertext ends with
-// the authentication tag.
+// The format is `v1.KEY.NONCE.CIPHERTEXT`. KEY is the beginning of a hash of the encryption key. The ciphertext ends
+// with the authentication tag.
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto';
 
 const nonceBytes = 12;
