@@ -38,7 +38,7 @@ describe('file names', () => {
   const isOther = (path: string): boolean =>
     /^((docs\/)?[A-Z]+[./]|(Node|Immutable)\.js$|\.(data|jest)\/|social-providers\.json$|screen-bay-n1-01\.json$)/.test(
       path,
-    ) || ['index.ts', '0001_name.sql', 'website.mjs'].includes(path);
+    ) || ['index.ts', '0001_name.sql'].includes(path);
   const exists = (path: string): boolean => files.some((file) => `/${file}`.endsWith(`/${path}`));
   const namesOf = (text: string): readonly string[] =>
     [...text.matchAll(name)].map(([, path]) => path as string).filter((path) => exists(path) || !isOther(path));

@@ -1,5 +1,5 @@
-// Tests the code blocks of docs/sign-in.md. The test changes only the addresses in these blocks, and the number of
-// seconds before expiry at which an example refreshes its token.
+// Tests the code blocks of docs/sign-in.md and its website. The test changes only their URLs and the number of seconds
+// before expiry at which the website refreshes its token.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -48,8 +48,7 @@ async function startWebsite() {
       },
     ],
   });
-  const [, code = ''] = /```js\n([\s\S]*?)```/.exec(guide) ?? [];
-  const program = code
+  const program = read('examples/website/website.mjs')
     .replaceAll('http://localhost:4000', server.origin)
     .replaceAll('4010', String(port))
     // The website refreshes tokens that expire within 30 s. With 90 s, it refreshes every token of this client (60 s).
