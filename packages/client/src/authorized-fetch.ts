@@ -1,4 +1,4 @@
-// Sends requests with an access token, and repeats a request once with a new token after a 401.
+// Sends requests with an access token and repeats a request once with a new token after a 401.
 import * as oauth from 'oauth4webapi';
 import { BookingsTokenError, requiresStepUp } from './errors.ts';
 import type { BookingsClientOptions, GetAccessToken } from './options.ts';

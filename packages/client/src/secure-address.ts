@@ -1,4 +1,4 @@
-// Rejects URLs that would receive a secret or a token without encryption.
+// Rejects URLs that would receive a secret or token unencrypted.
 
 export function expectSecure(address: URL, allowInsecureHttp: boolean): void {
   const isThisMachine = ['localhost', '127.0.0.1', '[::1]'].includes(address.hostname);

@@ -104,7 +104,7 @@ async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T
   try {
     await client.connect();
   } catch (error) {
-    // The message is empty if several IP addresses of the host refuse the connection. Then only `code` has the reason.
+    // If several IP addresses of the host reject the connection, the message is empty and only `code` has the reason.
     const { code, message } = error as { code?: string; message: string };
     throw new Error(`cannot connect to PostgreSQL at ${host} as ${username}: ${message || code}`, { cause: error });
   }

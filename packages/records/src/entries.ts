@@ -13,7 +13,7 @@ export interface FileEntry {
   record: Entry;
   /** The entry that contains this one. */
   readonly parent: FileEntry | undefined;
-  /** With pointers into the file. */
+  /** The pointers lead into the file. */
   readonly problems: Problem[];
 }
 
@@ -76,7 +76,7 @@ export function createEntryReader(
 
   function validate(entries: readonly FileEntry[]): readonly FileEntry[] {
     for (const { kind, pointer, record, parent, problems } of entries) {
-      // It is no object.
+      // It is not an object.
       if (problems[0]?.pointer === pointer) continue;
       const inherited = parent && `/${parent.kind.children?.parentField}`;
       const errors = validators.get(kind)?.(record) ?? [];

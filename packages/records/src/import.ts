@@ -21,7 +21,7 @@ export interface ResultRow {
   readonly isInherited?: boolean;
 }
 
-/** Without the records themselves, because an import can have 100,000. */
+/** The records themselves are left out, because an import can have 100,000. */
 type Outcomes = Map<FileEntry, Pick<Outcome, 'action' | 'problems'>>;
 
 export interface ImportResult {
@@ -146,7 +146,7 @@ function rowsOf(entries: readonly FileEntry[], problems: readonly Problem[], out
   return [...ofFile, ...rows];
 }
 
-/** Without those of records that only belong to records with problems. */
+/** Leaves out those of records that only belong to records with problems. */
 export const problemsOfRows = (rows: readonly ResultRow[]): readonly Problem[] =>
   rows.flatMap(({ problems, isInherited }) => (isInherited ? [] : problems));
 

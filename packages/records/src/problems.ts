@@ -1,4 +1,4 @@
-// Defines the errors of the management APIs, and converts the problems of records to them.
+// Defines the errors of the management APIs and converts the problems of records to them.
 import type { Endpoint, ValueDescription } from '@bay-booking/common/endpoint';
 import { ApiError, type Problem as ErrorRow } from '@bay-booking/common/errors';
 import type { DocumentedError } from '@bay-booking/common/openapi';

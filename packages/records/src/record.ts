@@ -87,7 +87,7 @@ export interface RecordKind<R extends object = Entry> {
   readonly readAll: (on: Queryable, options: Entry) => Promise<readonly R[]>;
   /**
    * Locks, compares and writes records whose fields are valid, with their events. Returns an outcome for each, in the
-   * same order. The caller has the lock of `RecordStore.lock`, and rolls back if a record has problems.
+   * same order. The caller has the lock of `RecordStore.lock` and rolls back if a record has problems.
    */
   upsert(tx: Transaction, records: readonly R[], context: ChangeContext): Promise<readonly Outcome<R>[]>;
   /** Locks and deletes a record, with its event. `check` gets it after it is locked. */

@@ -23,7 +23,7 @@ export interface RouterOptions {
 }
 
 const defaultBodyLimit = 100_000;
-/** The longest time of an import in ms, for which the connection may be idle. */
+/** The connection may be idle during an import, in ms. */
 const longRequest = 600_000;
 const jsonType = /^[\w.+-]+\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 /** `curl -d` sends JSON with this type. */

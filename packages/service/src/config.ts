@@ -149,7 +149,7 @@ export const scopeBase = (value: string): string => {
 };
 
 /**
- * Parses the setting `trust proxy` of Express. `true` means one proxy: Express would take the first address of
+ * Parses the setting `trust proxy` of Express. `true` means one proxy: Express would take the first IP address of
  * X-Forwarded-For, which the client itself can choose.
  */
 export const trustProxy = (value: string): false | number | string => {
@@ -169,6 +169,6 @@ function isAddressOrNetwork(text: string): boolean {
   } catch {
     return false;
   }
-  // The prefix length 0 is every address, so a client could choose its own.
+  // The prefix length 0 matches every IP address, so a client could choose its own.
   return !/\/0+$/.test(text);
 }

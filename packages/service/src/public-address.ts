@@ -25,7 +25,7 @@ export function developmentSecretErrors(
     .map((variable) => `${variable} is a published default (${developmentMarker}); set a secret of your own`);
 }
 
-/** http on another host would send tokens and passwords without encryption. */
+/** On another host, http would send tokens and passwords unencrypted. */
 export function unencryptedIssuerErrors(environment: NodeJS.ProcessEnv, variable: string): readonly string[] {
   const issuer = environment[variable]?.trim() ?? '';
   const isUnencrypted = URL.parse(issuer)?.protocol === 'http:' && !isLoopback(issuer);

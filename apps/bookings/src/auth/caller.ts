@@ -8,7 +8,6 @@ export interface Caller {
   readonly subject: string;
   readonly facilities: readonly string[];
   readonly scopes: readonly string[];
-  /** The scheme that sent the token. */
   readonly scheme: Scheme;
   /** The methods (`amr`) and the time (`auth_time`) of the user's sign-in. Undefined for a program. */
   readonly signIn: { readonly methods: readonly string[]; readonly time: number } | undefined;

@@ -12,7 +12,7 @@ export interface Challenge {
   readonly reason?: string;
   /** The scope that the token lacks. */
   readonly scope?: string;
-  /** The sign-in that the user needs, with its maximum age in seconds (RFC 9470 section 3). */
+  /** The sign-in that the user needs, with the maximum age `maxAge` in seconds (RFC 9470 section 3). */
   readonly acrValues?: string;
   readonly maxAge?: number;
 }

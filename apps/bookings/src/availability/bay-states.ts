@@ -40,7 +40,6 @@ const times = `${utc('start_date', 'startDate')}, ${utc('end_date', 'endDate')}`
 const bookingsOfBay = `select ${times} from booking where facility_id = $1 and bay_id = bay.id
   and id is distinct from $5::uuid`;
 
-/** A bay's closures and their reasons. */
 const closuresOfBay = `(
     select json_agg(closure) from (
       select ${times}, reason from booking_closure where facility_id = $1 and end_date > ${from}

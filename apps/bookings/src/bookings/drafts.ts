@@ -14,7 +14,6 @@ import { type CreateField, createFields, pick } from './storage/columns.ts';
 
 export type CreateBody = { readonly [F in CreateField]?: Booking[F] } & { readonly holdId?: string };
 
-/** A booking of a request. */
 export interface DraftRequest {
   /** The valid fields. */
   readonly body: CreateBody;

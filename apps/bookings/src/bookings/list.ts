@@ -42,7 +42,7 @@ export async function listUpcomingBookings(
   return pageOf(services, result, `/api/bays/${encodeURIComponent(id)}/upcoming-bookings`, { ...query }, page);
 }
 
-/** Selects facilities that can have matching bookings. Returns undefined if there is no such facility. */
+/** Selects facilities that can have matching bookings. Returns undefined if no facility can. */
 async function findCriteria(
   { catalogue, now }: BookingServices,
   filter: BookingFilter,

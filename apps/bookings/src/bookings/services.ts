@@ -1,4 +1,4 @@
-// Defines what the handlers of the endpoints for bookings need.
+// Defines what booking handlers need.
 import type { HoldStore } from '../holds/store.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import type { IdempotencyStore } from '../idempotency/store.ts';

@@ -7,7 +7,7 @@ const maxFacilities = 1_000;
 
 /** Deletions that are still in the feed, which reads only the latest change of each booking. */
 const deleted = 'at < $1 and latest and after is null';
-/** Changes that are no longer in the feed. */
+/** Changes that have left the feed. */
 const superseded = 'at < $1 and number is not null and not latest';
 const facilitiesWith = (expired: string): string =>
   `select facility_id as id from booking_change where ${expired} group by facility_id order by facility_id limit $2`;

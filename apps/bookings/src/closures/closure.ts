@@ -21,7 +21,7 @@ export interface ClosureRow extends Closure {
   readonly closedBayIds: readonly string[];
 }
 
-/** The maximum number of bays in a search for bookings, to which the link `conflicts` leads. */
+/** The maximum number of bays in the search that the link `conflicts` leads to. */
 const maxBaysOfSearch = 500;
 
 /** Leaves out the fields `facilityId` and `closedBayIds`, which only the service uses. */

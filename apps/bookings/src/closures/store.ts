@@ -1,4 +1,4 @@
-// Reads and writes closures: the times at which bays, or all bays of a location, cannot be booked.
+// Reads and writes closures: times when bays, or all bays of a location, cannot be booked.
 import type { PageRequest } from '@bay-booking/common/page';
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { queryPage } from '../database/page-statements.ts';
@@ -16,7 +16,7 @@ const columns = `booking_closure.facility_id as "facilityId", booking_closure.id
   )) as "closedBayIds"`;
 
 /**
- * Selects closures by location ($2), by bay ($3) and by interval ($4 and $5). A parameter that is null is no filter. A
+ * Selects closures by location ($2), by bay ($3) and by interval ($4 and $5). A null parameter does not filter. A
  * location also selects closures of single bays in this location, and a bay also selects closures of its location. If
  * the interval is an instant, it also selects closures that start at this instant.
  */
@@ -141,7 +141,6 @@ async function checkNumber(tx: Transaction, { facilityId, id, endDate }: Closure
   if ((counted?.closures ?? 0) >= maxClosures) throw apiError('CLOS00001');
 }
 
-/** Returns the bays or the location to which a closure applies. */
 function placesOf({ facilityId, bayIds, locationId }: Closure): Places {
   return { facilityId, bayIds: bayIds ?? [], locationIds: locationId === null ? [] : [locationId] };
 }

@@ -49,7 +49,7 @@ export async function validateClosure(
   if (bays.size < new Set(bayIds).size) problems.push(problemOf('ERR00012', { field: 'bayIds' }));
 
   const [facilityId] = [...bays.values(), ...locations.values()];
-  // If there are no problems, the other three values are defined. Only TypeScript needs their checks.
+  // If there are no problems, the other three values are defined. Only TypeScript needs these checks.
   if (problems.length > 0 || facilityId === undefined || !start || !end) throw badRequest(problems);
   return {
     facilityId,

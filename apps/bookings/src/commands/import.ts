@@ -1,7 +1,7 @@
 // The command `npm run import -- FILE`: imports facilities, locations and bays. If FILE is `-`, the command reads
 // standard input.
 //
-// The import finds each record by its id, and creates or updates it. If one record is invalid, nothing is imported.
+// The import finds each record by its id and creates or updates it. If one record is invalid, nothing is imported.
 import { linksBelow } from '@bay-booking/common/links';
 import { importFile, readImportFile } from '@bay-booking/records/commands';
 import { logLevel, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';

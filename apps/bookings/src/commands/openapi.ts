@@ -1,4 +1,4 @@
-// Writes the file openapi.json, with the addresses of the demo. `npm run generate` runs this command.
+// Writes the file openapi.json, with the URLs of the demo. `npm run generate` runs this command.
 import { writeFile } from 'node:fs/promises';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { runCommand } from '@bay-booking/service/lifecycle';
@@ -14,7 +14,7 @@ runCommand(async () => {
     DATABASE_URL: 'postgres://localhost/none',
     BASE_URL: 'http://localhost:4001',
     AUTH_ISSUER: 'http://localhost:4000',
-    // Without a key, there are no endpoints of webhooks.
+    // The webhook endpoints exist only if there is a key.
     WEBHOOK_KEY: Buffer.alloc(32).toString('base64'),
   });
   const db = connectDatabase({ url: config.databaseUrl, applicationName: 'openapi' });

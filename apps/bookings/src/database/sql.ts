@@ -3,7 +3,7 @@
 /** Whether a parameter has one value or several. */
 export type Size = 'one' | 'several';
 
-/** The right side of a condition. With a single value, PostgreSQL can return rows in the order of an index. */
+/** The right side of a condition. For a single value, PostgreSQL can return rows in the order of an index. */
 export const oneOf = (size: Size, type: 'text' | 'uuid' = 'text'): string =>
   size === 'one' ? `= ?::${type}` : `= any(?::${type}[])`;
 

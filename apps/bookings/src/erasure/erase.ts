@@ -30,7 +30,6 @@ const maxAttempts = 20;
 export interface ErasureOptions {
   readonly author: Author;
   readonly at: Date;
-  /** True: only counts the bookings. */
   readonly dryRun?: boolean;
 }
 
@@ -87,7 +86,7 @@ export function createErasure(db: Database, logger: Logger) {
   };
 }
 
-/** With these lines, an erasure can be repeated after a backup was restored. */
+/** These lines allow repeating an erasure after a backup was restored. */
 function logErasure(logger: Logger, facilityIds: readonly string[], target: readonly string[], author: Author): void {
   const { clientId, subject, requestId } = author;
   const action = 'booking.erased';
@@ -182,7 +181,7 @@ function changeOfDeleted(last: LatestChange, at: Date): BookingChange {
   };
 }
 
-/** Erases these bookings in a JSON text, wherever they are in it. */
+/** Erases these bookings anywhere in a JSON string. */
 function eraseJson(json: string, ids: ReadonlySet<string>): string {
   const replaced = JSON.parse(json, (_name, value) => {
     if (typeof value?.id !== 'string' || !ids.has(value.id)) return value;

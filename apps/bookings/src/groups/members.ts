@@ -12,7 +12,7 @@ const validate = createValidator(formats)(createBookingSchema);
 /** A large request can have an unknown field in every place. */
 const maxUnknownFields = 100;
 
-/** With `strict`, unknown fields are errors. */
+/** If `strict`, unknown fields are errors. */
 export function memberOf(input: Fields, index: number, strict: boolean): DraftRequest {
   const given = withoutEmptyTexts(input);
   const { value, validationErrors } = validate(given);

@@ -1,4 +1,4 @@
-// Evaluates If-None-Match and If-Match (RFC 9110 sections 8.8.3 and 13.1), and derives entity tags from content.
+// Evaluates If-None-Match and If-Match (RFC 9110 sections 8.8.3 and 13.1) and derives entity tags from content.
 import { hash } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { Link } from '@bay-booking/common/links';

@@ -1,4 +1,4 @@
-// Defines the page sizes and the query parameters of lists, and creates list responses.
+// Defines the page sizes and the query parameters of lists and creates list responses.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { listEnvelope, listEnvelopeSchema, type PageRequest } from '@bay-booking/common/page';

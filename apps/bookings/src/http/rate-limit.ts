@@ -6,7 +6,7 @@ import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
 
 /**
- * Counts a request, and returns the RateLimit headers of its response.
+ * Counts a request and returns the RateLimit headers of its response.
  * @throws {ApiError} 429
  */
 export type RateLimit = (caller: Caller) => Promise<Readonly<Record<string, string>>>;

@@ -123,7 +123,7 @@ interface BodyError {
 }
 
 function apiErrorOf({ type, limit = defaultLimit }: BodyError): Error {
-  // The text of the code names the default limit.
+  // The code's description names the default limit.
   const moreInfo = limit === defaultLimit ? '' : `at most ${limit / 1_000} kB here`;
   if (type === 'entity.too.large') return apiError('ERR00413', { moreInfo });
   if (type === 'encoding.unsupported') return apiError('ERR00415');

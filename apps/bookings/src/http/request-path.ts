@@ -11,7 +11,7 @@ export function removeBasePath(baseUrl: string): RequestHandler {
   };
 }
 
-/** Treats an undecodable path as literal text. It then gets 401 or 404, and Express does not reject it before. */
+/** Treats an undecodable path as a literal string, which gets 401 or 404: Express would reject it first. */
 export function escapeUndecodablePath(request: Request, _response: Response, next: NextFunction): void {
   const [path = ''] = request.url.split('?', 1);
   if (!isDecodable(path)) request.url = path.replaceAll('%', '%25') + request.url.slice(path.length);

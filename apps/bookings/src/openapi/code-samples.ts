@@ -59,7 +59,7 @@ function requestCallOf({ operationId, params = {}, queryExamples, bodyExample, s
   return success.schema ? `const { data } = ${call};\nconsole.log(data);` : `${call};`;
 }
 
-/** Writes a value as TypeScript: names without quotes, single quotes, and lists of texts on one line. */
+/** Writes a value as TypeScript: names without quotes, single quotes, and lists of strings on one line. */
 function literal(value: unknown): string {
   return JSON.stringify(value, null, 2)
     .replace(/^(\s*)"(\w+)":/gm, '$1$2:')

@@ -1,4 +1,4 @@
-// Keeps a public document in memory, and sends it, in gzip if the client accepts gzip.
+// Keeps a public document in memory and sends it, in gzip if the client accepts gzip.
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Request, Response } from 'express';

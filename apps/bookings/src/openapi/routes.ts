@@ -60,7 +60,7 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
   mountPath(app, '/', { GET: (_request, response) => response.redirect(pathname) });
 }
 
-/** Mounts a document of which anybody may read the JSON. */
+/** Mounts a document whose JSON anybody may read. */
 export function mountJson(router: Router, path: string, content: object): void {
   mountDocument(router, path, createPublicDocument(JSON.stringify(content), json));
 }

@@ -43,7 +43,7 @@ export function createOpeningHoursEndpoints({ store, link, audit }: OpeningHours
     return row;
   }
 
-  /** Stores the hours. With null, the location has no opening hours, and is always open. */
+  /** Stores the hours. Null: the location has no opening hours and is always open. */
   async function set(request: ApiRequest, row: HoursRow, hours: OpeningHours | null): Promise<HoursRow> {
     const ifMatch = request.header('if-match');
     await store.set(row, hours, (current) => checkIfMatch(ifMatch, openingHoursResource(current, link)));

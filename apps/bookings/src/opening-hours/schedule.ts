@@ -82,7 +82,7 @@ export function createSchedule(hours: OpeningHours, timeZone: string): Schedule 
   return { openDuring, isOpenThroughout: hasGapEveryWeek ? isOpenWeekByWeek : isOpenAroundExceptions };
 }
 
-/** Without its cache, the conversion would take most of the time of a request that creates a booking. */
+/** The cache saves most of the time of a request that creates a booking. */
 function createOpeningsFinder(
   { weekly, exceptions }: OpeningHours,
   timeZone: string,
@@ -129,7 +129,7 @@ function toInterval(date: Temporal.PlainDate, { opens, closes }: Hours, timeZone
 function instantOf(local: Temporal.PlainDateTime, timeZone: string, choice: 'earlier' | 'later'): number {
   const zoned = local.toZonedDateTime(timeZone, { disambiguation: choice });
   if (zoned.toPlainDateTime().equals(local)) return zoned.epochMilliseconds;
-  // With `later`, the first skipped time becomes the instant of the change, and every other one a later instant.
+  // `later`: the first skipped time becomes the instant of the change, and every other one a later instant.
   // 1 ms is added, because `getTimeZoneTransition('previous')` finds only changes before the given instant.
   const afterChange = local.toZonedDateTime(timeZone, { disambiguation: 'later' }).add({ milliseconds: 1 });
   // The clocks of this time zone do change, so a change is always found. `??` is only for the type checker.

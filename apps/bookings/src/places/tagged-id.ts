@@ -1,4 +1,4 @@
-// Creates the ids of bookings, holds and closures, and finds the facilities that an id probably belongs to.
+// Creates the ids of bookings, holds and closures and finds the facilities that an id probably belongs to.
 //
 // An id is a UUID of version 7 whose last 16 bits are derived from the facility where it was created. They only show
 // where to search first: a booking that moved to another facility keeps its id.

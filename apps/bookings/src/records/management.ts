@@ -68,7 +68,7 @@ export function createPlaceManagement({ db, config, link, audit, authorize, rate
   return router;
 }
 
-// A parameter that is null is no filter.
+// A null parameter does not filter.
 const events = (comparison: '>' | '<', order: 'asc' | 'desc'): string => `select number::float8 as number, at, action,
   client_id as "clientId", facility_id as "facilityId", target, changed
 from management_event

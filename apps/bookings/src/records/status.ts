@@ -1,4 +1,4 @@
-// Describes and handles the status of a facility, and records when facilities were last used.
+// Describes and handles the status of a facility and records when facilities were last used.
 import { type Endpoint, endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller as Operator } from '@bay-booking/records/record-endpoints';
 import { type Database, query } from '@bay-booking/service/database/database';

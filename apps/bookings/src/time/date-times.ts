@@ -1,4 +1,4 @@
-// Reads the date-times of requests (RFC 3339), and checks the dates of a booking (docs/behaviour.md, "Date-times").
+// Reads the date-times of requests (RFC 3339) and checks the dates of a booking (docs/behaviour.md, "Date-times").
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Times } from './interval.ts';
 

@@ -6,7 +6,7 @@ export interface Interval {
   readonly end: number;
 }
 
-/** The start and end of an interval as texts. */
+/** The start and end of an interval as strings. */
 export interface Times {
   readonly startDate: string;
   readonly endDate: string;

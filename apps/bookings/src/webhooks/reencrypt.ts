@@ -15,7 +15,7 @@ export interface ReencryptionOptions {
 }
 
 /**
- * Finds all secrets that are encrypted with an old key, and encrypts them with the current key. A secret that no key
+ * Finds all secrets that are encrypted with an old key and encrypts them with the current key. A secret that no key
  * decrypts stays unchanged, so that it can be decrypted when the operator configures its key again.
  */
 export async function reencryptSecrets({ store, secretBox, logger }: ReencryptionOptions): Promise<void> {

@@ -1,4 +1,4 @@
-// Defines the types of webhooks and of their deliveries, and creates signing secrets.
+// Defines the types of webhooks and of their deliveries and creates signing secrets.
 import { randomBytes } from 'node:crypto';
 
 export const bookingEvents = ['booking.created', 'booking.updated', 'booking.deleted'] as const;
@@ -13,7 +13,7 @@ export type WebhookState = (typeof webhookStates)[number];
 export const deliveryStates = ['pending', 'delivered', 'failed'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
-/** Times are ISO 8601 texts in UTC with milliseconds. */
+/** Times are ISO 8601 strings in UTC with milliseconds. */
 export interface Webhook {
   readonly id: string;
   readonly owner: string;
@@ -48,7 +48,7 @@ export interface Delivery {
   /** Why there was no response to the last attempt. */
   readonly lastError: string | null;
   readonly lastAttemptAt: string | null;
-  /** Null if the delivery is no longer pending. */
+  /** Null unless the delivery is pending. */
   readonly nextAttemptAt: string | null;
 }
 

@@ -10,7 +10,7 @@ export { jsonText } from './json.ts';
 export { collectDatabaseMetrics } from './metrics.ts';
 export { logOutages } from './outages.ts';
 
-/** Converts a column's text to a JavaScript value, depending on the column's type. */
+/** Converts a column's string to a JavaScript value, depending on the column's type. */
 export type TypeParsers = pg.CustomTypesConfig;
 
 export interface DatabaseOptions {

@@ -176,7 +176,7 @@ async function acquireMigrationLock(client: pg.Client): Promise<void> {
 /** Returns why the migrations of a directory cannot be applied to a database, or undefined. */
 export async function findHistoryProblem({ url, directory }: MigrateOptions): Promise<string | undefined> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
-  // Without a listener, a lost connection would end the process.
+  // If nobody listened, a lost connection would end the process.
   client.on('error', () => {});
   await client.connect();
   try {

@@ -51,7 +51,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     requestTimeout: 30_000,
     headersTimeout: 15_000,
     connectionsCheckingInterval: 5_000,
-    // Longer than the 60 s for which most load balancers reuse an idle connection.
+    // Longer than most load balancers reuse an idle connection (60 s).
     keepAliveTimeout: 65_000,
     // Node's default of 16 kB is too small for a search for 500 ids.
     maxHeaderSize: 131_072,

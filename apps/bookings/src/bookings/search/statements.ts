@@ -37,7 +37,7 @@ interface Part {
 const fields = selectList(publicFields);
 const maxShapes = 500;
 
-/** Returns the function that builds the statements of a shape, and caches them. */
+/** Returns the function that builds the statements of a shape and caches them. */
 export function createStatements(db: Knex): (shape: Shape) => SearchStatements {
   const cache = new Map<string, SearchStatements>();
   return (shape) => {
@@ -142,7 +142,7 @@ function partsOf(shape: Shape): readonly Part[] {
 
 /**
  * Whether the search is for several bays, and the index booking_by_bay contains every column of the conditions. If so,
- * this index is read once for each bay, and returns the bookings of the bay in the order of the list. The index does
+ * this index is read once for each bay and returns the bookings of the bay in the order of the list. The index does
  * not help with conditions that compare ranges of times, such as those of `isActive` and of an interval with a start.
  */
 function isReadByBay(shape: Shape): boolean {

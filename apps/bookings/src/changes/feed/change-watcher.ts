@@ -47,7 +47,7 @@ export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
   }
 
   async function poll(): Promise<void> {
-    // After its wait, each request queries the database itself, and reports the error.
+    // After its wait, each request queries the database itself and reports the error.
     await wakeChanged().catch(() => {});
     schedule();
   }

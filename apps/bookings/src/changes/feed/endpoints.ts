@@ -10,7 +10,6 @@ const string = { type: 'string' } as const;
 
 export interface FeedEndpointServices extends FeedServices {
   readonly listSchema: Schema;
-  /** An example of a booking in a list. */
   readonly bookingExample: { readonly id: string };
 }
 

@@ -1,4 +1,4 @@
-// Numbers the changes, and reads the change feed: every booking of a facility at its latest change, in the order of
+// Numbers the changes and reads the change feed: every booking of a facility at its latest change, in the order of
 // the change numbers.
 import { type Database, query, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { compactFacility, lockFacility } from '../compaction.ts';
@@ -7,7 +7,7 @@ import { handleRestore } from '../restore.ts';
 
 export interface Change {
   readonly number: number;
-  /** The number of the change with which the booking came to this facility. */
+  /** The number of the change that brought the booking to this facility. */
   readonly firstNumber: number;
   readonly bookingId: string;
   readonly isDeleted: boolean;
@@ -38,7 +38,7 @@ export interface LogPage {
   readonly hasMore: boolean;
 }
 
-// Change numbers are read as float8, because pg returns a bigint as text.
+// Change numbers are read as float8, because pg returns a bigint as a string.
 const headsStatement = `select id as "facilityId", change_number::float8 as "changeNumber",
   exists (
     select from booking_change where booking_change.facility_id = facility.id and number is null
@@ -49,7 +49,7 @@ const changeColumns = `number::float8 as number, first_number::float8 as "firstN
     after is null as "isDeleted", coalesce(after, before) as state,
     jsonb_build_object('clientId', client_id, 'subject', subject) as actor, facility_id`;
 
-// One statement reads all, so that it comes from one snapshot. Without changes, the row has only `removedNumber`.
+// One statement reads everything from one snapshot. If there are no changes, the row has only `removedNumber`.
 const pageStatement = `select removed_change_number::float8 as "removedNumber", change.*
 from facility left join (
   select ${changeColumns}
@@ -62,7 +62,7 @@ from facility left join (
 const logStatement = `select ${changeColumns}
 from booking_change where facility_id = $1 and number > $2::bigint order by booking_change.number limit $3`;
 
-// The changes after $2, up to $3, of which the first $4 are counted.
+// The changes after $2, up to $3. Only the first $4 are counted.
 const countStatement = `select max(number) filter (where position <= $4)::float8 as last,
   coalesce(bool_or(position > $4), false) as "hasMore",
   count(*) filter (where position <= $4 and has_after)::int as updated,
@@ -80,7 +80,7 @@ where facility_id = $1 and booking_id = $2 and latest and number is not null`;
 export interface ChangeCount {
   readonly updated: number;
   readonly deleted: number;
-  /** The number of the last change that is counted. Null if there is none. */
+  /** The number of the last change that is counted. Null if no change is counted. */
   readonly last: number | null;
   /** Whether there are changes that are not counted. */
   readonly hasMore: boolean;

@@ -11,7 +11,6 @@ const defineEndpoint = endpointDefiner<Caller>();
 const tag = 'Bookings';
 
 export interface HistoryEndpointServices extends HistoryServices {
-  /** An example of a booking in a list. */
   readonly bookingExample: { readonly id: string };
 }
 

@@ -31,7 +31,7 @@ const ignoredFields: ReadonlySet<string> = new Set(['id', 'createdAt', 'lastUpda
 const oldestEntry = ({ config, now }: HistoryServices): Date =>
   new Date(now().getTime() - config.historyRetentionDays * day);
 
-/** @throws {ApiError} 404 if there is no history of the booking at a facility of the token */
+/** @throws {ApiError} 404 if no facility of the token has a history of the booking */
 export async function listBookingHistory(
   services: HistoryServices,
   { params: { id = '' }, query, caller: { facilities } }: ApiRequest<Partial<PageRequest>>,

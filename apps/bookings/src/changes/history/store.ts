@@ -87,6 +87,6 @@ function selectEntries({ facilityId, bayIds, start, end, ...fields }: HistoryFil
   for (const [column, value] of Object.entries({ subject, client_id: clientId, action }))
     if (value !== undefined) conditions.push(`${column} = ${parameter(value)}`);
   const entries = `booking_change where ${conditions.join(' and ')}`;
-  // Without `offset 0`, PostgreSQL would read all entries in the order of `at` to find the few of a bay and a day.
+  // `offset 0`: otherwise PostgreSQL would read all entries in the order of `at` to find those of a bay and a day.
   return { from: interval ? `from (select * from ${entries} offset 0) entry` : `from ${entries}`, values };
 }

@@ -45,7 +45,7 @@ group by location_id, span, begins having sum(n) <> 0 order by location_id, span
 on conflict (facility_id, location_id, span, begins) do update set n = booking_count.n + excluded.n`;
 
 /**
- * Corrects the bins of facility $1, and returns a row for each bin that was wrong. A bin is right if it counts all
+ * Corrects the bins of facility $1 and returns a row for each bin that was wrong. A bin is right if it counts all
  * bookings of its period, without the changes that are not in the bins. The statement reads everything in one snapshot,
  * so it needs no lock against requests that write bookings.
  */

@@ -18,7 +18,7 @@ const css = 'text/css; charset=utf-8';
 export const assetTemplate = '/docs/assets/{hash}/{name}';
 
 export function readAssets(): readonly Asset[] {
-  // Without a layer, our own rules would need the specificity of the rules that they replace.
+  // In a layer, our rules need not have the specificity of the rules that they replace.
   const swaggerUiStyles = `@layer swagger-ui {${readFileSync(join(swaggerUiFolder, 'swagger-ui.css'), 'utf8')}}`;
   return [
     createAsset('swagger-ui.css', css, swaggerUiStyles),

@@ -1,4 +1,4 @@
-// Reads the documents of the guide, and renders Markdown as HTML.
+// Reads the documents of the guide and renders Markdown as HTML.
 import { readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { Marked } from 'marked';
@@ -25,7 +25,7 @@ interface Addresses {
   readonly scope: string;
 }
 
-/** Returns a document with the addresses of this service instead of those of the demo. */
+/** Returns a document with the URLs of this service instead of the demo's. */
 export function readDocument(file: string, { baseUrl, authIssuer, scope }: Addresses): string {
   return readFileSync(join(repository, file), 'utf8')
     .replaceAll('http://localhost:4001', baseUrl)
@@ -50,7 +50,7 @@ export function renderMarkdown(text: string, file = '', basePath = '') {
         headings.push({ id, html, depth });
         return `<h${depth} id="${id}">${html}</h${depth}>\n`;
       },
-      // The names of files that the service does not serve stay as text.
+      // Names of files that the service does not serve become plain text.
       link({ href, tokens }) {
         const content = this.parser.parseInline(tokens);
         const target = /^(?:https?:|#)/.test(href) ? href : pageOf(href);

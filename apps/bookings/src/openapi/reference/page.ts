@@ -1,4 +1,4 @@
-// Renders the API reference and the guide. With JavaScript, Swagger UI replaces the content of the reference.
+// Renders the API reference and the guide. If the browser runs JavaScript, Swagger UI replaces the reference.
 import { Eta } from 'eta';
 import type { Asset } from './assets.ts';
 import { guideFiles, type Heading, readDocument, renderMarkdown } from './markdown.ts';
@@ -51,7 +51,7 @@ export function renderReference(openApi: object, options: PageOptions): string {
     ...info,
     page: 'reference',
     description: description.html,
-    // The browser loads the document from the host of the page, which may not be the public address.
+    // The browser loads the document from the host of the page, which may differ from BASE_URL.
     documentPath: `${layout.basePath}/openapi.json`,
     documentUrl: `${options.baseUrl}/openapi.json`,
     scope: options.scope,

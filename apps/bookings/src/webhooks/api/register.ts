@@ -36,7 +36,7 @@ export function registerWebhook(
       id: randomUUID(),
       owner: ownerOf(caller),
       createdBy: caller.clientId,
-      // Without errors, `url` and `facilityIds` are defined. Their defaults are only for the type checker.
+      // If there are no errors, `url` and `facilityIds` are defined. Their defaults are only for the type checker.
       url: body.url ?? '',
       events: [...new Set(body.events ?? bookingEvents)],
       facilityIds: facilityIds ?? [],

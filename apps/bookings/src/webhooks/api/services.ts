@@ -1,4 +1,4 @@
-// Defines what the handlers of the endpoints for webhooks need, and finds a webhook of an owner.
+// Defines what webhook handlers need and finds a webhook of an owner.
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { SecretBox } from '@bay-booking/service/secret-box';
 import type { Caller } from '../../auth/caller.ts';

@@ -13,7 +13,7 @@ import { type BookingEvent, maxWebhooksAtFacility, type Webhook, type WebhookSta
 const columns = `id, owner, created_by as "createdBy", url, events, facility_ids as "facilityIds", description, state,
 paused_because as "pausedBecause", failing_since as "failingSince", created_at as "createdAt", last_updated_at as "lastUpdatedAt"`;
 
-/** Selects the webhooks of the owner $1 of which the token names a facility. $2 are the facilities of the token. */
+/** Selects the webhooks of the owner $1 that have one of the token's facilities, $2. */
 const visible = 'owner = $1 and facility_ids && $2::text[]';
 
 const pageOfOwner = { columns, from: `from webhook where ${visible}`, orderBy: 'created_at, id' };
@@ -30,7 +30,7 @@ const statements = {
    * exceed the maximum number of webhooks.
    */
   lockOwner: "select pg_advisory_xact_lock(hashtextextended('webhook ' || $1, 0))",
-  /** Those of the facilities $2 at which the owner has the maximum number of webhooks. */
+  /** Those of the facilities $2 where the owner has the maximum number of webhooks. */
   findFull: `select facility_id as "facilityId" from unnest($2::text[]) as facility (facility_id)
 where (select count(*) from webhook where owner = $1 and facility_id = any(facility_ids)) >= ${maxWebhooksAtFacility}`,
   insert: `insert into webhook (id, url, events, facility_ids, description, state, secret, created_at, last_updated_at,
@@ -81,7 +81,7 @@ export interface FacilityWebhook extends Pick<Webhook, 'id' | 'url' | 'facilityI
   readonly lastSuccessAt: string | null;
 }
 
-/** A webhook ends with the rights of the token with which it was created or last changed (rights.ts). */
+/** A webhook ends with the rights of the token that created or last changed it (rights.ts). */
 const rightsOf = (caller: Caller) => [caller.clientId, caller.grantId ?? null, caller.issuedAt];
 
 /** @throws {ApiError} HOOK00001 */
@@ -105,7 +105,7 @@ export function createWebhookStore(db: Database) {
   return {
     /**
      * Registers a webhook. For each facility, the webhook receives the changes whose numbers are higher than the number
-     * in `latest`. `response` is given if the request had an Idempotency-Key, and is then stored.
+     * in `latest`. `response` is given if the request had an Idempotency-Key and is then stored.
      * @throws {ApiError} HOOK00001 if the owner has too many webhooks
      */
     create: (
@@ -140,7 +140,7 @@ export function createWebhookStore(db: Database) {
     listOfFacility: (facilityId: string, page: PageRequest) =>
       queryPage<FacilityWebhook>(db, pageOfFacility, [facilityId], page),
 
-    /** Takes the facility out of the webhook. Returns false if it is no facility of the webhook. */
+    /** Takes the facility out of the webhook. Returns false if the webhook does not have the facility. */
     takeOutFacility: (webhookId: string, facilityId: string): Promise<boolean> =>
       transaction(db, async (tx) => {
         if ((await query(tx, statements.lockOfFacility, [webhookId, facilityId])).length === 0) return false;
@@ -185,7 +185,7 @@ export function createWebhookStore(db: Database) {
       }),
 
     /**
-     * Takes the facilities out of the webhook, and deletes a webhook that keeps none. Returns the webhook before, or
+     * Takes the facilities out of the webhook and deletes a webhook that keeps none. Returns the webhook before, or
      * undefined if it was already deleted. If `check` throws an error, the webhook does not change.
      */
     takeOut: (

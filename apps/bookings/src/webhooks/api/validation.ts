@@ -1,4 +1,4 @@
-// Checks the rules of a webhook that its JSON Schema cannot express: the address and the facilities.
+// Checks the rules of a webhook that its JSON Schema cannot express: the URL and the facilities.
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { FromSchema } from 'json-schema-to-ts';

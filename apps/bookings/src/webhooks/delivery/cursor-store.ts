@@ -143,7 +143,7 @@ export function createCursorStore(db: Database) {
 }
 
 /**
- * Counts events that a webhook gets again, and locks the webhook. Returns when the client should try again if there are
+ * Counts events that a webhook gets again and locks the webhook. Returns when the client should try again if there are
  * too many.
  */
 export async function countReplayed(tx: Transaction, webhookId: string, events: number, now: Date) {

@@ -2,7 +2,7 @@
 
 /**
  * The maximum number of pings of a webhook that wait for their delivery. A ping to a failing receiver is attempted ten
- * times, and waits between the attempts. Without this limit, a client could fill the table with waiting pings.
+ * times, and waits between the attempts. Otherwise a client could fill the table with waiting pings.
  */
 const maxWaitingPings = 100;
 
@@ -44,7 +44,7 @@ where (select count(*) from (
    * time as remain free for others. A webhook that is not active gets only pings. The parameters are:
    * - $1: the current time
    * - $2: the end of the lease. A delivery without a result is then due again.
-   * - $3 and $4: the webhooks for which this instance makes attempts now, and the number of these attempts
+   * - $3 and $4: the webhooks that this instance makes attempts for now, and the number of these attempts
    * - $5: the maximum number of attempts of a webhook at the same time
    * - $6: the maximum for a webhook whose attempts fail
    * - $7: the number of attempts that this instance can still begin

@@ -11,7 +11,7 @@ import { queryPage } from '../../database/page-statements.ts';
 import type { Delivery, DeliveryState } from '../webhook.ts';
 import { deliveryStatements, pageOfDeliveries } from './delivery-statements.ts';
 
-/** The time for which only the instance that has leased a delivery may attempt it. An attempt takes 15 s at most. */
+/** How long only the instance that has leased a delivery may attempt it. An attempt takes 15 s at most. */
 const leaseMilliseconds = 30_000;
 /** The maximum number of deliveries that one statement deletes. */
 const deleteBatch = 1_000;
@@ -20,7 +20,7 @@ export interface NewDelivery extends Pick<Delivery, 'id' | 'type' | 'facilityId'
   readonly body: string;
 }
 
-/** Selects the deliveries of a webhook for these facilities, and its pings. */
+/** Selects the deliveries of a webhook for these facilities and its pings. */
 export interface DeliveryFilter {
   readonly webhookId: string;
   readonly facilityIds: readonly string[];

@@ -1,4 +1,4 @@
-// Creates deliveries for the changes after the cursor of each webhook and facility, and moves the cursor.
+// Creates deliveries for the changes after the cursor of each webhook and facility and moves the cursor.
 //
 // Every instance has a feeder. If two instances read the same changes, only one of them can move the cursor. Replays
 // have their own loop, so that they do not delay new events.
@@ -78,8 +78,8 @@ function createPageReader(feed: Pick<FeedStore, 'logAfter'>, facilityId: string)
 }
 
 /**
- * Adds deliveries for a page of new changes. Without changes, moves the cursor to the number `latest` of the facility,
- * so that the page is not read again. Returns whether there are more changes.
+ * Adds deliveries for a page of new changes. If there are none, moves the cursor to the facility's number `latest`, so
+ * that the page is not read again. Returns whether there are more changes.
  */
 async function addNewChanges(
   cursor: Cursor,
@@ -112,7 +112,7 @@ async function addReplayedChanges(
 }
 
 /**
- * Moves the cursor, and adds deliveries for the changes. Does nothing and returns false if another instance has moved
+ * Moves the cursor and adds deliveries for the changes. Does nothing and returns false if another instance has moved
  * the cursor, if a booking was erased meanwhile, or if too many deliveries wait.
  */
 async function advanceCursor(

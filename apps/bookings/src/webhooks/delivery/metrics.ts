@@ -6,7 +6,7 @@ import { type Outcome, outcomes } from './worker.ts';
 
 /**
  * Returns the function that counts an attempt to deliver. `oldestDue` is called each time Prometheus collects the
- * metrics. It returns the time at which the oldest waiting delivery was due, or undefined if no delivery waits.
+ * metrics. It returns when the oldest waiting delivery was due, or undefined if no delivery waits.
  */
 export function observeDeliveries(
   { registry }: Metrics,

@@ -25,7 +25,7 @@ export interface ResendOptions {
   readonly bookingItem: (state: BookingState) => object;
 }
 
-/** Returns 'unknown' if there is no such delivery, or a time if the webhook has sent too many events until then. */
+/** Returns 'unknown' if the delivery does not exist, or a time if the webhook has sent too many events until then. */
 export type Resend = ReturnType<typeof createResend>;
 
 export function createResend({ db, feed, bookingItem }: ResendOptions) {

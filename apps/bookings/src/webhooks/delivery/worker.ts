@@ -18,8 +18,8 @@ const limits = { perWebhook: 20, perFailingWebhook: 2, total: 1_000 } as const;
 /** The time between two searches for due deliveries. When an attempt ends, the worker searches earlier. */
 const pollMilliseconds = 500;
 /**
- * Must be shorter than the time for which an instance leases a delivery (delivery-store.ts). After that time, another
- * instance may attempt the delivery.
+ * Must be shorter than the lease of a delivery (delivery-store.ts), after which another instance may attempt the
+ * delivery.
  */
 const attemptTimeoutMilliseconds = 15_000;
 
@@ -90,7 +90,7 @@ export function startWorker(options: WorkerOptions) {
     /** Searches for due deliveries without waiting for the next poll. */
     wake: (): void => void loop.wake(),
     /**
-     * Starts no more attempts, and records the results of attempts that have ended. Attempts that are still running are
+     * Starts no more attempts and records the results of attempts that have ended. Attempts that are still running are
      * repeated when the leases on their deliveries end.
      */
     stop: async (): Promise<void> => {
