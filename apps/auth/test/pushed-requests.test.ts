@@ -53,25 +53,6 @@ test('a request of 15 kB stores at most 2 kB more than itself, nothing in the au
   expect(redirectParameters(await signInAndConsent(browser, page, player))).toMatchObject({ state });
 });
 
-test('a request that an earlier release stored works', async () => {
-  const response = await push({ ...webRequest, state: 'earlier' }, demoWeb);
-  const { request_uri } = (await response.json()) as { request_uri: string };
-  const [{ payload }] = await server
-    .db('oidc_artifact')
-    .where({ model: 'PushedAuthorizationRequest' })
-    .whereRaw("payload -> 'parameters' ->> 'state' = 'earlier'");
-  const { parameters, ...others } = payload;
-  const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
-  await server
-    .db('oidc_artifact')
-    .whereRaw("payload -> 'parameters' ->> 'state' = 'earlier'")
-    .update({ payload: { ...others, request: `${encode({ alg: 'none' })}.${encode(parameters)}.` } });
-  const browser = openBrowser(server);
-  const query = new URLSearchParams({ client_id: 'demo-web', request_uri });
-  const page = await browser.open(`${server.origin}/connect/authorize?${query}`);
-  expect(redirectParameters(await signInAndConsent(browser, page, player))).toMatchObject({ state: 'earlier' });
-});
-
 test('above 300 requests a minute, an address gets 429 for public clients, over all instances', async () => {
   const { origin } = await server.startInstance();
   const responses = await pushMany(320, (n) =>

@@ -52,7 +52,6 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
         db,
         `update one_time_link set expires_at = now() + make_interval(secs => $4)
           where account_id = $1 and purpose = $2 and lower(email) = lower($3) and expires_at > now()
-            and seed is not null
          returning seed`,
         [link.accountId, link.purpose, link.email, link.lifetimeSeconds],
       );

@@ -47,11 +47,8 @@ const cleanUsername = (username: string): string => withoutNul(username).trim();
 
 const nullableWithoutNul = (text: string | null): string | null => (text === null ? null : withoutNul(text));
 
-/**
- * When the e-mail address of the account `a` was first verified. `infinity` if it is not verified, or if an earlier
- * release, which did not know the column, verified it (migration 0004).
- */
-const provenAt = `case when a.email_verified then coalesce(a.email_proven_at, 'infinity') else 'infinity' end`;
+/** When the e-mail address of the account `a` was first verified. `infinity` if it is not verified. */
+const provenAt = `case when a.email_verified then a.email_proven_at else 'infinity' end`;
 
 /** An attacker may have added the factor `f` before the address of the account `a` was proved. */
 const isUnprovenFactor = `f.account_id = a.id and a.email is not null

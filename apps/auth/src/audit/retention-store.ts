@@ -1,5 +1,5 @@
 // Deletes old audit events. Only the database role that owns the table can delete events. The service's role can insert
-// and read them (migration 0008).
+// and read them.
 import { type Database, query } from '@bay-booking/service/database/database';
 
 /** The maximum number of rows per statement, so that no statement runs for long. */

@@ -34,8 +34,7 @@ export function createPushedRequestAdapter(adapter: Adapter, { db, lifetimes }: 
       const isValid = found.remaining > lifetimes.interaction;
       const exp = Math.floor(Date.now() / 1000) + (isValid ? 60 : -1);
       const { parameters, ...payload } = found.payload;
-      // An instance of an earlier release has stored a `request`.
-      const request = payload.request ?? new UnsecuredJWT(parameters as JWTPayload).encode();
+      const request = new UnsecuredJWT(parameters as JWTPayload).encode();
       return { ...payload, request, jti: id, exp, ...(found.isUsed && { consumed: exp }) };
     },
     async consume(id) {

@@ -41,5 +41,4 @@ const describeOverlap = (seconds: number): string =>
   seconds === 0 ? 'the old secret stopped working' : `the old secret worked for another ${formatDuration(seconds)}`;
 
 export const describeEvent = ({ kind, detail }: Pick<HistoryRow, 'kind' | 'detail'>): string =>
-  // Earlier releases recorded the changes of tokens with another prefix.
-  descriptions[kind.replace('service-account.token-', 'personal-access-token.')]?.(detail) ?? kind;
+  descriptions[kind]?.(detail) ?? kind;
