@@ -338,33 +338,24 @@ create index management_response_created on management_response (created_at);
 
 -------------------------------------------------------------------------------------------------- the outbox
 
--- A mail is deleted when the mail server has accepted it: it may contain a one-time link.
-create table mail (
+-- E-mails and logout tokens (OpenID Connect Back-Channel Logout 1.0) that wait to be sent. An entry is deleted when it
+-- was sent: an e-mail may contain a one-time link. target and account_id have no foreign key: the deletion of a client
+-- or an account must not fail.
+create table outbox (
   id bigint generated always as identity primary key,
-  recipient text not null,
-  subject text not null,
-  body_text text not null,
-  body_html text not null,
-  -- The person whose name the e-mail contains, besides its recipient.
+  kind text not null constraint outbox_kind_known check (kind in ('mail', 'logout-token')),
+  -- Who gets the entry: the mail server, or a client. Entries for one target do not delay those for others.
+  target text not null,
+  -- Of an e-mail, the person whose name it contains, besides its recipient. Of a logout token, the person signed out.
   account_id text,
+  payload jsonb not null,
   created_at timestamptz not null default now(),
+  -- The end of the lease while an instance makes an attempt.
   next_try_at timestamptz not null default now(),
   tries integer not null default 0
 );
--- The worker sends mails that are due.
-create index mail_next_try on mail (next_try_at);
-
--- Clients that wait for a logout token (OpenID Connect Back-Channel Logout 1.0). The statement that ends a session
--- inserts the rows, and the instance that sends the token deletes its row first, so no token is sent twice. client_id
--- has no foreign key: the deletion of a client must not make the end of a session fail.
-create table backchannel_logout (
-  id bigint generated always as identity primary key,
-  client_id text not null,
-  account_id text not null,
-  -- The session at the client. Null: the client has no backchannel_logout_session_required.
-  sid text,
-  created_at timestamptz not null default now()
-);
+-- The worker leases the entries that are due.
+create index outbox_due on outbox (next_try_at);
 
 ------------------------------------------------------------------------------------- the list of revocations
 

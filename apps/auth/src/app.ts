@@ -56,7 +56,7 @@ export interface AuthApp {
 export async function createApp(dependencies: AppDependencies): Promise<AuthApp> {
   let manager: ProviderManager | undefined;
   const { services, startSession } = createServices(dependencies, () => manager);
-  const { config, db, audit, emails, logger, logoutSender, mailer, metrics, outbound } = services;
+  const { config, db, audit, emails, logger, mailer, mailSender, metrics, outbound, outbox } = services;
   // The manager creates a new provider whenever the signing keys change.
   const providerManager = await createProviderManager({
     logger,
@@ -91,7 +91,7 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
       ? await createAccountManagement({
           ...services,
           authorize: createAuthorize(services, providerManager),
-          sendLogoutTokens: logoutSender.sendQueued,
+          sendLogoutTokens: outbox.wake,
         })
       : Router();
   const hasOwnPort = config.management === 'on' && config.managementPort !== undefined;
@@ -105,15 +105,15 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
     remindOfExpiringTokens: reminders.wake,
     waitUntilIdle: async () => {
       await emails.waitUntilIdle();
-      await logoutSender.waitUntilIdle();
+      await outbox.waitUntilIdle();
       await audit.flush();
     },
     close: async () => {
       await Promise.all([providerManager.close(), ...loops.map(({ stop }) => stop())]);
-      await logoutSender.close();
-      outbound.close();
       await emails.waitUntilIdle();
-      await mailer.close();
+      await outbox.close();
+      outbound.close();
+      mailSender.close();
       await audit.flush();
       await db.destroy();
     },

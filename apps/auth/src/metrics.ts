@@ -3,7 +3,6 @@
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { Audit, AuditEvent } from './audit/audit.ts';
-import { logoutOutcomes } from './backchannel-logout/sender.ts';
 import { grantTypes } from './oidc/clients/grant-types.ts';
 import type { SigningKey } from './signing-keys/signing-key.ts';
 
@@ -28,14 +27,6 @@ export function countEvents(audit: Audit, { registry }: Metrics): Audit {
     labelNames: ['grant_type', 'outcome'],
     registers: [registry],
   });
-  const logoutTokens = new Counter({
-    name: 'auth_logout_tokens_total',
-    help: 'Logout tokens of the back-channel logout, by outcome: sent, or why the token could not be delivered.',
-    labelNames: ['outcome'],
-    registers: [registry],
-  });
-  // Prometheus sees the increase from 0 to 1.
-  for (const outcome of logoutOutcomes) logoutTokens.inc({ outcome }, 0);
   return {
     ...audit,
     record: (event: AuditEvent): void => {
@@ -44,7 +35,6 @@ export function countEvents(audit: Audit, { registry }: Metrics): Audit {
       if (event.kind === 'token.refused') {
         tokens.inc({ grant_type: grantTypeLabel(event), outcome: errorLabel(String(event.detail?.error)) });
       }
-      if (event.kind.startsWith('logout-token.')) logoutTokens.inc({ outcome: String(event.detail?.outcome) });
       audit.record(event);
     },
   };

@@ -11,7 +11,7 @@ import { createSignIn } from './accounts/sign-in.ts';
 import { createSocialIdentityStore, type SocialIdentity } from './accounts/social-identity-store.ts';
 import { type Account, createAccountStore } from './accounts/store.ts';
 import { createAudit } from './audit/audit.ts';
-import { createLogoutSender } from './backchannel-logout/sender.ts';
+import { createLogoutTokenSender } from './backchannel-logout/logout-tokens.ts';
 import { createClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
 import { createPasskeys } from './factors/passkeys.ts';
@@ -32,8 +32,7 @@ import { createBrowserSessions } from './interaction/sign-in/browser-session.ts'
 import { createDeviceCookies } from './interaction/sign-in/device-cookie.ts';
 import { createSessionStore } from './interaction/sign-in/session-store.ts';
 import { createStartSession } from './interaction/sign-in/start-session.ts';
-import { createOutboxMailer } from './mail/outbox-mailer.ts';
-import { createMailStore } from './mail/store.ts';
+import { createMailer, createMailSender } from './mail/mailer.ts';
 import { countEvents } from './metrics.ts';
 import { migrationsDirectory } from './migrations-directory.ts';
 import { createConsentGrants } from './oidc/authorization/consent-grants.ts';
@@ -51,6 +50,7 @@ import { createSendLogoutToken } from './oidc/tokens/logout-tokens.ts';
 import { createReplayDetection } from './oidc/tokens/replay-detection.ts';
 import { createResourceServer } from './oidc/tokens/resource-server.ts';
 import { createTokenLifetimes } from './oidc/tokens/token-lifetimes.ts';
+import { createOutbox } from './outbox/outbox.ts';
 import { createFacilityEmails } from './portal/facility-emails.ts';
 import { createAcceptanceStore } from './portal/invitations/acceptance-store.ts';
 import { createInvitationStore } from './portal/invitations/invitation-store.ts';
@@ -109,17 +109,20 @@ function createStores({ config, logger, metrics }: AppDependencies, sendLogoutTo
  */
 export function createServices(dependencies: AppDependencies, manager: () => ProviderManager | undefined) {
   const provider = () => (manager() as ProviderManager).provider();
-  const sendLogoutTokens = (): void => logoutSender.sendQueued();
+  const sendLogoutTokens = (): void => outbox.wake();
   const stores = createStores(dependencies, sendLogoutTokens);
-  const { config, db, audit, accounts, factors, socialIdentities } = stores;
+  const { config, db, audit, logger, metrics, accounts, factors, socialIdentities } = stores;
   // The first check may come before the manager has tried to load the keys.
   const isReady = (): boolean => manager()?.isReady() === true;
-  const logoutSender = createLogoutSender(stores, createSendLogoutToken(provider), isReady);
+  const mailSender = createMailSender(config, logger);
+  const logoutTokenSender = createLogoutTokenSender(audit, createSendLogoutToken(provider), isReady);
+  const senders = { mail: mailSender.sender, 'logout-token': logoutTokenSender };
+  const outbox = createOutbox({ db, logger, metrics, senders });
 
   const createCounter = createFailureCounterFactory(db);
   const perHour = { windowSeconds: 3600 };
   const guard = createSignInGuard(createCounter, config.lockout);
-  const mailer = createOutboxMailer(stores, createMailStore({ db }));
+  const mailer = createMailer(config, db, logger, outbox);
   const wrongFactors = createCounter({ name: 'wrong-factor', limit: 5, windowSeconds: 24 * 3600 });
   const accountServices = {
     mailer,
@@ -218,7 +221,7 @@ export function createServices(dependencies: AppDependencies, manager: () => Pro
 
   const outbound = createOutboundClient({ allowNetworks: config.outboundAllowNetworks });
   return {
-    services: { ...stores, ...accountServices, ...protocol, ...pageServices, logoutSender, outbound },
+    services: { ...stores, ...accountServices, ...protocol, ...pageServices, outbox, mailSender, outbound },
     startSession: createStartSession(stores, {
       providerSessions,
       sessions,

@@ -79,7 +79,7 @@ test('nothing in the database names a person after the deletion, and nothing of 
   expect(done.status).toBe(200);
   expect(textOf(done.html)).toContain('Your account was deleted');
   // The e-mail for the other guest still waits.
-  expect((await findEverywhere('guest@range.example')).some((row) => row.startsWith('mail:'))).toBe(true);
+  expect((await findEverywhere('guest@range.example')).some((row) => row.startsWith('outbox:'))).toBe(true);
   // The e-mails about the deletion name the person until they are sent.
   const toOwner = await portal.smtp.mailTo('partner@range.example', ({ subject }) => subject.includes('deleted'));
   expect(toOwner.text).toMatch(

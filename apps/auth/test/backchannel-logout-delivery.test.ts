@@ -83,9 +83,9 @@ describe('the delivery of a logout token', () => {
     );
     expect(server.log.join('\n')).not.toContain('in-the-address');
     const metrics = await (await fetch(`${server.origin}/metrics`)).text();
-    expect(metrics).toMatch(/auth_logout_tokens_total\{outcome="sent",service="auth"\} \d/);
+    expect(metrics).toMatch(/auth_outbox_total\{kind="logout-token",result="sent",service="auth"\} \d/);
     // A counter that begins at 0 shows Prometheus its first increase.
-    expect(metrics).toMatch(/auth_logout_tokens_total\{outcome="timeout",service="auth"\} 0/);
+    expect(metrics).toMatch(/auth_outbox_total\{kind="logout-token",result="timeout",service="auth"\} 0/);
   });
 
   test('each token is sent once, although several instances run', async () => {
@@ -97,7 +97,7 @@ describe('the delivery of a logout token', () => {
     await eventually(async () => receiver.logoutsOf(user.sub).length > 0);
     for (const { auth } of [server, ...otherInstances]) await auth.waitUntilIdle();
     expect(receiver.logoutsOf(user.sub)).toEqual(['several -']);
-    expect(await server.db('backchannel_logout').select()).toEqual([]);
+    expect(await server.db('outbox').select()).toEqual([]);
     for (const otherInstance of otherInstances) await otherInstance.close();
   });
 
@@ -205,9 +205,13 @@ describe('the delivery of a logout token', () => {
     const { server, receiver } = fixture;
     const user = await signInTo(logoutClient('late', `${receiver.url}/late`));
     const moreThanAnHourAgo = new Date(Date.now() - 3_700_000);
-    await server
-      .db('backchannel_logout')
-      .insert({ client_id: 'late', account_id: user.sub, created_at: moreThanAnHourAgo });
+    await server.db('outbox').insert({
+      kind: 'logout-token',
+      target: 'late',
+      account_id: user.sub,
+      payload: {},
+      created_at: moreThanAnHourAgo,
+    });
     const events = await eventually(async () => {
       await server.auth.waitUntilIdle();
       const found = await eventsOf('late');
@@ -223,15 +227,20 @@ describe('the delivery of a logout token', () => {
     await server.load({
       clients: [logoutClient('stuck', silent.url), logoutClient('other', `${receiver.url}/other`)],
     });
-    const rows = Array.from({ length: 300 }, (_, index) => ({ client_id: 'stuck', account_id: `nobody-${index}` }));
-    await server.db('backchannel_logout').insert([...rows, { client_id: 'other', account_id: 'waiting-user' }]);
+    const rows = Array.from({ length: 300 }, (_, index) => ({
+      kind: 'logout-token',
+      target: 'stuck',
+      account_id: `nobody-${index}`,
+      payload: {},
+    }));
+    await server.db('outbox').insert([...rows, { ...rows[0], target: 'other', account_id: 'waiting-user' }]);
     const start = performance.now();
     await eventually(async () => receiver.logoutsOf('waiting-user').length > 0);
     expect(performance.now() - start).toBeLessThan(2_500);
     // While 10 deliveries to one client are in progress, no other delivery to it begins. Each one takes 2.5 s, so at
     // most two groups of 10 have begun.
     expect(silent.received.length).toBeLessThanOrEqual(20);
-    await server.db('backchannel_logout').where({ client_id: 'stuck' }).delete();
+    await server.db('outbox').where({ target: 'stuck' }).delete();
     await silent.close();
   });
 });

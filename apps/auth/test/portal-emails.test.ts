@@ -49,7 +49,10 @@ async function expectMails(subject: string, recipients: readonly string[], text:
     expect(mail.text).toMatch(new RegExp(`Mail Range, ${when}: `));
     expect(mail.text).toContain(text);
   }
-  const { rows } = await portal.server.db.raw('select recipient from mail where subject = ?', [subject]);
+  const { rows } = await portal.server.db.raw(
+    "select payload ->> 'to' as recipient from outbox where payload ->> 'subject' = ?",
+    [subject],
+  );
   const waiting = rows.map(({ recipient }: { recipient: string }) => recipient);
   const received = [
     ...new Set([

@@ -423,41 +423,41 @@ describe('the outbox', () => {
     return Number(lines.find((line) => line.startsWith(prefix))?.split(' ')[1]);
   };
   const countQueued = async (): Promise<number> =>
-    Number((await server.db.raw('select count(*) as n from mail')).rows[0].n);
+    Number((await server.db.raw('select count(*) as n from outbox')).rows[0].n);
 
   test('the outbox keeps an e-mail that the mail server rejects temporarily, and sends it later', async () => {
     smtp.rejectWith(451);
     const { username } = await register('later');
     await eventually(async () => server.log.some((line) => line.includes('e-mail could not be sent')));
     expect(await countQueued()).toBeGreaterThan(0);
-    await server.db.raw("update mail set created_at = now() - interval '2 hours'");
-    expect(await metric('auth_mail_oldest_seconds')).toBeGreaterThan(7000);
-    expect(await metric('auth_mail_total{result="retried"')).toBeGreaterThan(0);
+    await server.db.raw("update outbox set created_at = now() - interval '2 hours'");
+    expect(await metric('auth_outbox_oldest_seconds{kind="mail"')).toBeGreaterThan(7000);
+    expect(await metric('auth_outbox_total{kind="mail",result="retried"')).toBeGreaterThan(0);
     smtp.acceptAgain();
-    await server.db.raw('update mail set next_try_at = now()');
+    await server.db.raw('update outbox set next_try_at = now()');
     // Every new e-mail starts a check of the outbox.
     await register('next');
     await smtp.mailTo(username);
     await eventually(async () => (await countQueued()) === 0);
-    expect(await metric('auth_mail_total{result="sent"')).toBeGreaterThan(0);
-    expect(await metric('auth_mail_oldest_seconds')).toBe(0);
+    expect(await metric('auth_outbox_total{kind="mail",result="sent"')).toBeGreaterThan(0);
+    expect(await metric('auth_outbox_oldest_seconds{kind="mail"')).toBe(0);
   });
 
   test('the outbox tries again for a day, and then gives up', async () => {
     smtp.rejectWith(451);
     await register('day');
-    const waiting = async () => (await server.db.raw('select tries, next_try_at - now() as pause from mail')).rows[0];
+    const waiting = async () => (await server.db.raw('select tries, next_try_at - now() as pause from outbox')).rows[0];
     await eventually(async () => (await waiting())?.tries === 1);
-    await server.db.raw('update mail set tries = 32, next_try_at = now()');
+    await server.db.raw('update outbox set tries = 32, next_try_at = now()');
     await register('waker');
     // An attempt after 23 hours is followed by another one.
-    await eventually(async () => (await server.db.raw('select from mail where tries = 33')).rows.length === 1);
-    await server.db.raw('update mail set next_try_at = now() where tries = 33');
+    await eventually(async () => (await server.db.raw('select from outbox where tries = 33')).rows.length === 1);
+    await server.db.raw('update outbox set next_try_at = now() where tries = 33');
     await register('waker');
-    await eventually(async () => (await server.db.raw('select from mail where tries > 30')).rows.length === 0);
+    await eventually(async () => (await server.db.raw('select from outbox where tries > 30')).rows.length === 0);
     smtp.acceptAgain();
-    await server.db.raw('delete from mail');
-    expect(await metric('auth_mail_total{result="failed"')).toBeGreaterThan(0);
+    await server.db.raw('delete from outbox');
+    expect(await metric('auth_outbox_total{kind="mail",result="failed"')).toBeGreaterThan(0);
   });
 
   test('the outbox deletes an e-mail that the mail server rejects permanently', async () => {
@@ -481,7 +481,8 @@ test('expired links, social sign-ins, counters and sessions are deleted', async 
   // past. A row of `browser_session` has expired when its session in `oidc_artifact` no longer exists.
   await server.db.raw(`
     update one_time_link set expires_at = now() - interval '2 hours';
-    insert into social_attempt values ('s', 'b', 'google', 'n', 'v', null, null, null, now() - interval '2 hours');
+    insert into social_attempt (state_sha256, browser_sha256, provider, nonce, code_verifier, expires_at)
+          values ('s', 'b', 'google', 'n', 'v', now() - interval '2 hours');
     update guard_count set expire = 1;
     update browser_session set seen_at = now() - interval '40 days';
     delete from oidc_artifact where model = 'Session'`);

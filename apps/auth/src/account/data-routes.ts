@@ -7,7 +7,7 @@ import { exportAccount } from './export-store.ts';
 
 const accountLinks = [{ href: '/account', text: 'Your account' }];
 
-export function accountDataRoutes({ site, sessions, audit, db, logoutSender, facilityEmails }: Services): Router {
+export function accountDataRoutes({ site, sessions, audit, db, outbox, facilityEmails }: Services): Router {
   const fresh = { requireFresh: true };
 
   const sendExport: SignedInHandler = async (request, response, { account }) => {
@@ -33,7 +33,7 @@ export function accountDataRoutes({ site, sessions, audit, db, logoutSender, fac
     const outcome = await deleteAccount(db, account.id, (tx, left) => facilityEmails.accountDeleted(tx, account, left));
     if (typeof outcome === 'object') return showOnlyOwner(response, outcome.facilities);
     audit.record({ kind: 'account.deleted', accountId: account.id });
-    logoutSender.sendQueued();
+    outbox.wake();
     await sessions.end(request, response);
     return site.showMessage(response, {
       title: 'Your account was deleted',

@@ -57,7 +57,11 @@ export async function deleteAccountWithin(tx: Queryable, id: string, mail?: Mail
           and (payload #>> '{session,accountId}' = $1 or lower(payload #>> '{params,login_hint}') = any ($2))`,
     [id, [person.username, person.email ?? ''].map((address) => address.toLowerCase())],
   );
-  await query(tx, 'delete from mail where account_id = $1 or lower(recipient) = any ($2)', [id, addresses]);
+  await query(
+    tx,
+    "delete from outbox where kind = 'mail' and (account_id = $1 or lower(payload ->> 'to') = any ($2))",
+    [id, addresses],
+  );
   await query(tx, 'delete from invitation where accepted_by = $1 or lower(email) = any ($2)', [id, addresses]);
   await query(
     tx,

@@ -10,8 +10,7 @@ import {
   verificationEmail,
   wrongFactorsEmail,
 } from '../mail/email-templates.ts';
-import type { OutboxMailer } from '../mail/outbox-mailer.ts';
-import type { Email } from '../mail/store.ts';
+import type { Email, Mailer } from '../mail/mailer.ts';
 import type { Stores } from '../services.ts';
 import type { Account } from './store.ts';
 
@@ -19,7 +18,7 @@ import type { Account } from './store.ts';
 const lifetimeSecondsOf = { verification: 24 * 3600, reset: 30 * 60 };
 
 export interface AccountEmailsOptions {
-  readonly mailer: OutboxMailer;
+  readonly mailer: Mailer;
   /** Limits how many e-mails with new links are sent to one recipient. */
   readonly recipientLimit: UsageLimit;
   /** Limits how often the same link is sent again to one recipient who has reached `recipientLimit`. */

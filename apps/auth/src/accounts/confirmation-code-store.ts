@@ -3,7 +3,7 @@ import { createHmac, randomInt } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import { confirmationCodeEmail } from '../mail/email-templates.ts';
-import type { OutboxMailer } from '../mail/outbox-mailer.ts';
+import type { Mailer } from '../mail/mailer.ts';
 import type { Stores } from '../services.ts';
 import { emailAddressOf, nameInEmail } from './account-emails.ts';
 import type { Account } from './store.ts';
@@ -18,7 +18,7 @@ export interface CodeOwner {
 }
 
 export interface ConfirmationCodesOptions {
-  readonly mailer: OutboxMailer;
+  readonly mailer: Mailer;
   /** Limits the codes, and so the guesses, for an account. */
   readonly limit: UsageLimit;
 }

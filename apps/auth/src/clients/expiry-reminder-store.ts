@@ -2,7 +2,7 @@
 import { type Database, query, transaction } from '@bay-booking/service/database/database';
 import { emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
 import { expiringTokenEmail } from '../mail/email-templates.ts';
-import type { OutboxMailer } from '../mail/outbox-mailer.ts';
+import type { Mailer } from '../mail/mailer.ts';
 import { isActiveClient } from './store.ts';
 
 interface ExpiringToken {
@@ -20,7 +20,7 @@ const days = [3, 14] as const;
 const batchSize = 100;
 
 /** Resolves to true if there may be more. The e-mail is stored in the transaction that marks the token. */
-export async function sendExpiryReminders(db: Database, mailer: OutboxMailer, issuer: string): Promise<boolean> {
+export async function sendExpiryReminders(db: Database, mailer: Mailer, issuer: string): Promise<boolean> {
   for (const daysBefore of days) {
     const count = await transaction(db, async (tx) => {
       const tokens = await query<ExpiringToken>(

@@ -9,10 +9,8 @@ import { createAudit } from '../audit/audit.ts';
 import { deleteFactors } from '../factors/store.ts';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
 import { factorChangedEmail } from '../mail/email-templates.ts';
-import { createMailStore } from '../mail/store.ts';
+import { addEmail } from '../mail/mailer.ts';
 import { withDatabase } from './with-database.ts';
-
-const maxQueued = 20_000;
 
 runCommand(async () => {
   const [username, ...rest] = process.argv.slice(2);
@@ -36,7 +34,7 @@ runCommand(async () => {
     if (to !== undefined) {
       const recipient = { to, name: nameInEmail(account), link: `${issuer}/account/security` };
       const email = { ...factorChangedEmail(recipient, 'All second factors were removed'), accountId: account.id };
-      if (smtpUrl) await createMailStore({ db }).add(email, maxQueued);
+      if (smtpUrl) await addEmail(db, email);
       else createLogger({ service: 'auth', level: 'info' }).info({ mail: email }, 'e-mail is not sent: no SMTP_URL');
     }
     process.stdout.write(`removed the second factors of ${account.username}\n`);

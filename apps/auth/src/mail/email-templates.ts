@@ -1,7 +1,7 @@
 // Writes the e-mails to users, as text and as HTML.
 import { renderEmail } from '../html/render.ts';
 import { formatTime } from '../html/time-format.ts';
-import type { Email } from './store.ts';
+import type { Email } from './mailer.ts';
 
 export interface Recipient {
   readonly to: string;

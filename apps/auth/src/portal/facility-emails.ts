@@ -6,7 +6,7 @@ import type { AuditEvent } from '../audit/audit.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import { formatTime } from '../html/time-format.ts';
 import { accountDeletedEmail, composeEmail, isSafeInEmail } from '../mail/email-templates.ts';
-import type { OutboxMailer } from '../mail/outbox-mailer.ts';
+import type { Mailer } from '../mail/mailer.ts';
 import type { Stores } from '../services.ts';
 import { describeEvent } from './facility/event-descriptions.ts';
 import {
@@ -25,7 +25,7 @@ export interface MailedEvent extends AuditEvent {
 }
 
 export interface FacilityEmailsOptions {
-  readonly mailer: OutboxMailer;
+  readonly mailer: Mailer;
   /** Counts the changes of one kind at a facility. Each of them mails its owners. */
   readonly limit: UsageLimit;
   /** Counts how often a facility begins to require a second factor, which mails all its members. */

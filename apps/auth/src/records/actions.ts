@@ -16,7 +16,7 @@ import { newClientSecret, revokeToken, rotateSecret } from '../clients/store.ts'
 import { deleteFactors } from '../factors/store.ts';
 import { forgetFailures } from '../guard/failures-store.ts';
 import { factorChangedEmail } from '../mail/email-templates.ts';
-import type { OutboxMailer } from '../mail/outbox-mailer.ts';
+import type { Mailer } from '../mail/mailer.ts';
 import type { createFacilityEmails } from '../portal/facility-emails.ts';
 import type { createInvitations } from '../portal/invitations/invitations.ts';
 import { type Account, endAccess, findAccount } from './account.ts';
@@ -31,7 +31,7 @@ export interface ActionParts {
   readonly issuer: string;
   readonly emails: Pick<ReturnType<typeof createAccountEmails>, 'sendReset'>;
   readonly facilityEmails: ReturnType<typeof createFacilityEmails>;
-  readonly mailer: Pick<OutboxMailer, 'enqueue'>;
+  readonly mailer: Mailer;
   readonly invitations: Pick<ReturnType<typeof createInvitations>, 'inviteOwner' | 'useLimits'>;
   readonly onCommit: (notes: readonly unknown[]) => void;
 }

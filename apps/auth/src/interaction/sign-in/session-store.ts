@@ -1,7 +1,7 @@
 // Reads and ends the sessions of an account. A session is a row of `browser_session` and an artifact of oidc-provider.
 // `queueLogoutTokens` reads the ended sessions from the common table expression `ended`.
 import { type Queryable, query } from '@bay-booking/service/database/database';
-import { queueLogoutTokens } from '../../backchannel-logout/statements.ts';
+import { queueLogoutTokens } from '../../backchannel-logout/logout-tokens.ts';
 import { isLiveSession } from '../../oidc/storage/sessions.ts';
 
 export interface SessionRow {

@@ -1,0 +1,86 @@
+// Stores the e-mails and logout tokens that wait to be sent (table `outbox`).
+import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
+
+export const outboxKinds = ['mail', 'logout-token'] as const;
+export type OutboxKind = (typeof outboxKinds)[number];
+
+export interface NewEntry {
+  readonly kind: OutboxKind;
+  /** Who receives the entry. The worker sends a limited number of entries to a target at the same time. */
+  readonly target: string;
+  /** The account whose data the entry contains. */
+  readonly accountId?: string | undefined;
+  readonly payload: object;
+}
+
+export interface OutboxEntry {
+  readonly id: string;
+  readonly kind: OutboxKind;
+  readonly target: string;
+  readonly accountId: string | null;
+  readonly payload: object;
+  /** Includes the current attempt. */
+  readonly tries: number;
+  readonly ageSeconds: number;
+}
+
+export interface LeaseOptions {
+  readonly kinds: readonly OutboxKind[];
+  readonly limit: number;
+  readonly maxPerTarget: number;
+  /** Targets that have enough entries in progress. */
+  readonly except: readonly string[];
+  /** Afterwards, another instance can lease the entries again. */
+  readonly seconds: number;
+}
+
+/** Returns false if the outbox already contains `maxQueued` entries of this kind. */
+export async function addToOutbox(on: Queryable, entry: NewEntry, maxQueued: number): Promise<boolean> {
+  const rows = await query(
+    on,
+    `insert into outbox (kind, target, account_id, payload)
+     select $1, $2, $3, $4::jsonb
+      where (select count(*) from (select 1 from outbox where kind = $1 limit $5) as queued) < $5 returning id`,
+    [entry.kind, entry.target, entry.accountId ?? null, JSON.stringify(entry.payload), maxQueued],
+  );
+  return rows.length === 1;
+}
+
+export type OutboxStore = ReturnType<typeof createOutboxStore>;
+
+export function createOutboxStore(db: Database) {
+  return {
+    /** The order by `position` takes one entry of each target before the second entry of any target. */
+    lease: ({ kinds, limit, maxPerTarget, except, seconds }: LeaseOptions): Promise<readonly OutboxEntry[]> =>
+      query<OutboxEntry>(
+        db,
+        `with numbered as (
+           select id, row_number() over (partition by kind, target order by next_try_at, id) as position
+             from outbox where kind = any ($1) and next_try_at <= now() and target <> all ($4)),
+         due as (
+           select o.id from outbox o join numbered n on n.id = o.id
+            where n.position <= $3 and o.next_try_at <= now()
+            order by n.position, o.id limit $2 for update of o skip locked)
+         update outbox o set tries = tries + 1, next_try_at = now() + make_interval(secs => $5)
+           from due d where o.id = d.id
+         returning o.id::text, kind, target, account_id as "accountId", payload, tries,
+                   extract(epoch from now() - created_at)::float8 as "ageSeconds"`,
+        [kinds, limit, maxPerTarget, except, seconds],
+      ),
+
+    /** Returns false if the entry was already deleted. */
+    delete: async (id: string): Promise<boolean> =>
+      (await query(db, 'delete from outbox where id = $1 returning id', [id])).length > 0,
+
+    async retryIn(id: string, seconds: number): Promise<void> {
+      await query(db, 'update outbox set next_try_at = now() + make_interval(secs => $2) where id = $1', [id, seconds]);
+    },
+
+    /** Returns the age of the oldest entry of each kind. A kind without entries is left out. */
+    ages: () =>
+      query<{ kind: OutboxKind; seconds: number }>(
+        db,
+        'select kind, extract(epoch from now() - min(created_at))::float8 as seconds from outbox group by kind',
+      ),
+  };
+}
