@@ -9,8 +9,8 @@ import {
   socialLinkedEmail,
   verificationEmail,
   wrongFactorsEmail,
-} from '../mail/email-templates.ts';
-import type { Email, Mailer } from '../mail/mailer.ts';
+} from '../outbox/email-templates.ts';
+import type { Email, Mailer } from '../outbox/mailer.ts';
 import type { Stores } from '../services.ts';
 import type { Account } from './store.ts';
 

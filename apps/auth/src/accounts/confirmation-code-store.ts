@@ -2,8 +2,8 @@
 import { createHmac, randomInt } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { UsageLimit } from '../guard/usage-limit.ts';
-import { confirmationCodeEmail } from '../mail/email-templates.ts';
-import type { Mailer } from '../mail/mailer.ts';
+import { confirmationCodeEmail } from '../outbox/email-templates.ts';
+import type { Mailer } from '../outbox/mailer.ts';
 import type { Stores } from '../services.ts';
 import { emailAddressOf, nameInEmail } from './account-emails.ts';
 import type { Account } from './store.ts';

@@ -1,8 +1,8 @@
 // Sends an e-mail to the owner of a service account 14 and 3 days before one of its personal access tokens expires.
 import { type Database, query, transaction } from '@bay-booking/service/database/database';
 import { emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
-import { expiringTokenEmail } from '../mail/email-templates.ts';
-import type { Mailer } from '../mail/mailer.ts';
+import { expiringTokenEmail } from '../outbox/email-templates.ts';
+import type { Mailer } from '../outbox/mailer.ts';
 import { isActiveClient } from './store.ts';
 
 interface ExpiringToken {

@@ -8,8 +8,8 @@ import { createAccountStore } from '../accounts/store.ts';
 import { createAudit } from '../audit/audit.ts';
 import { deleteFactors } from '../factors/store.ts';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
-import { factorChangedEmail } from '../mail/email-templates.ts';
-import { addEmail } from '../mail/mailer.ts';
+import { factorChangedEmail } from '../outbox/email-templates.ts';
+import { addEmail } from '../outbox/mailer.ts';
 import { withDatabase } from './with-database.ts';
 
 runCommand(async () => {

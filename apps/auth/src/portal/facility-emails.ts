@@ -5,8 +5,8 @@ import { isEmailAddress } from '../accounts/field-rules.ts';
 import type { AuditEvent } from '../audit/audit.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import { formatTime } from '../html/time-format.ts';
-import { accountDeletedEmail, composeEmail, isSafeInEmail } from '../mail/email-templates.ts';
-import type { Mailer } from '../mail/mailer.ts';
+import { accountDeletedEmail, composeEmail, isSafeInEmail } from '../outbox/email-templates.ts';
+import type { Mailer } from '../outbox/mailer.ts';
 import type { Stores } from '../services.ts';
 import { describeEvent } from './facility/event-descriptions.ts';
 import {

@@ -1,6 +1,6 @@
 // Stores the scopes that a user granted to each client (table `consent`).
 import { type Database, query, transaction } from '@bay-booking/service/database/database';
-import { queueLogoutTokens } from '../../backchannel-logout/logout-tokens.ts';
+import { queueLogoutTokens } from '../../outbox/store.ts';
 
 export interface ConnectedClient {
   readonly clientId: string;

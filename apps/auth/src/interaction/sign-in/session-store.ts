@@ -1,8 +1,8 @@
 // Reads and ends the sessions of an account. A session is a row of `browser_session` and an artifact of oidc-provider.
 // `queueLogoutTokens` reads the ended sessions from the common table expression `ended`.
 import { type Queryable, query } from '@bay-booking/service/database/database';
-import { queueLogoutTokens } from '../../backchannel-logout/logout-tokens.ts';
 import { isLiveSession } from '../../oidc/storage/sessions.ts';
+import { queueLogoutTokens } from '../../outbox/store.ts';
 
 export interface SessionRow {
   /** The identifier of the session in oidc-provider. It is not the secret id in the cookie. */

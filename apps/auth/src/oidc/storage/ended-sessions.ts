@@ -1,6 +1,6 @@
 // Ends a browser's session and queues logout tokens for the session's clients.
 import type { Queryable } from '@bay-booking/service/database/database';
-import { queueLogoutTokens } from '../../backchannel-logout/logout-tokens.ts';
+import { queueLogoutTokens } from '../../outbox/store.ts';
 import { hashSecret } from '../../secrets.ts';
 import { queryOrUnavailable } from '../unavailable.ts';
 

@@ -1,7 +1,7 @@
 // Sends logout tokens to clients (OpenID Connect Back-Channel Logout 1.0 section 2.5).
 import { AddressNotAllowed } from '@bay-booking/service/outbound/client';
 import type { Provider } from 'oidc-provider';
-import type { LogoutResult, SendLogoutToken } from '../../backchannel-logout/logout-tokens.ts';
+import type { LogoutResult, SendLogoutToken } from '../../outbox/logout-tokens.ts';
 import type { RegisteredClient } from '../clients/registered-client.ts';
 
 type BackchannelLogout = (this: RegisteredClient, accountId: string, sid: string | undefined) => Promise<void>;

@@ -1,7 +1,7 @@
 // Writes the e-mail that invites somebody to a facility.
 import { formatTime } from '../../html/time-format.ts';
-import { composeEmail, isSafeInEmail } from '../../mail/email-templates.ts';
-import type { Email } from '../../mail/mailer.ts';
+import { composeEmail, isSafeInEmail } from '../../outbox/email-templates.ts';
+import type { Email } from '../../outbox/mailer.ts';
 import type { InvitedRole } from '../rules.ts';
 import type { SentInvitation } from './invitation-store.ts';
 

@@ -2,7 +2,7 @@
 import type { Queryable } from '@bay-booking/service/database/database';
 import type { Actor } from '../../clients/store.ts';
 import type { UsageLimit } from '../../guard/usage-limit.ts';
-import type { Mailer } from '../../mail/mailer.ts';
+import type { Mailer } from '../../outbox/mailer.ts';
 import type { Stores } from '../../services.ts';
 import { invitationEmail } from './invitation-email.ts';
 import type {

@@ -5,8 +5,8 @@ import type { Database, Queryable } from '@bay-booking/service/database/database
 import type { Logger } from '@bay-booking/service/logging';
 import { createTransport } from 'nodemailer';
 import type { AuthConfig } from '../config.ts';
-import type { Outbox, OutboxSender } from '../outbox/outbox.ts';
-import { addToOutbox } from '../outbox/store.ts';
+import type { Outbox, OutboxSender } from './outbox.ts';
+import { addToOutbox } from './store.ts';
 
 export interface Email {
   readonly to: string;
