@@ -39,7 +39,7 @@ async function signInEarlier(provider: SocialName, user = ada): Promise<FormBrow
 
 /** Sends a form that needs a fresh sign-in. The next page is that of the other provider, or the confirmation. */
 async function addProvider(browser: FormBrowser, title: 'Google' | 'Facebook'): Promise<Page> {
-  await server.db.raw('update account set email_verified = true');
+  await server.db.raw('update account set email_verified = true, email_proven_at = now()');
   return browser.send(await browser.open(`${server.origin}/account`), {}, `Add ${title}`);
 }
 

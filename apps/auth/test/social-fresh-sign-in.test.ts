@@ -53,7 +53,7 @@ async function signInDirectly(provider: 'google' | 'facebook', secondsAtProvider
   const browser = openBrowser();
   social.session.seconds = secondsAtProvider;
   await signInAs(browser, await browser.open(`${server.origin}/social/${provider}`));
-  await server.db.raw('update account set email_verified = true');
+  await server.db.raw('update account set email_verified = true, email_proven_at = now()');
   return browser;
 }
 
