@@ -43,5 +43,5 @@ test('the metrics contain the age of the signing keys and the connections of the
   for (const alg of ['ES256', 'RS256']) {
     expect(text).toMatch(new RegExp(`signing_key_age_seconds\\{alg="${alg}",state="current",service="auth"\\} \\d`));
   }
-  expect(text).toMatch(/database_pool_connections\{pool="primary",state="limit",service="auth"\} \d+/);
+  expect(text).toMatch(/database_pool_connections\{state="limit",service="auth"\} \d+/);
 });

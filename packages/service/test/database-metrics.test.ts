@@ -37,7 +37,7 @@ describe('the database metrics', () => {
     await transaction(db, async (tx) => {
       await query(tx, 'select 1');
       const text = await registry.metrics();
-      expect(text).toMatch(/database_pool_connections\{pool="primary",state="used",service="test"\} 1/);
+      expect(text).toMatch(/database_pool_connections\{state="used",service="test"\} 1/);
       expect(text).toMatch(/state="limit",service="test"\} 3/);
     });
     expect(await registry.metrics()).toMatch(/state="free",service="test"\} 1/);
@@ -51,13 +51,13 @@ describe('the database metrics', () => {
     });
     const text = await registry.metrics();
     for (const code of [undefinedTable, divisionByZero])
-      expect(text).toContain(`database_errors_total{pool="primary",code="${code}",service="test"} 1`);
+      expect(text).toContain(`database_errors_total{code="${code}",service="test"} 1`);
   });
 
   test('count a failed connection by the code of the network error', async () => {
     // No server listens on port 1.
     const registry = connectWithMetrics('postgres://nobody@127.0.0.1:1/none');
     await expect(query(db, 'select 1')).rejects.toBeDefined();
-    expect(await registry.metrics()).toMatch(/database_errors_total\{pool="primary",code="ECONNREFUSED"/);
+    expect(await registry.metrics()).toMatch(/database_errors_total\{code="ECONNREFUSED"/);
   });
 });

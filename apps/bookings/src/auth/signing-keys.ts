@@ -29,8 +29,8 @@ export interface SigningKeysOptions {
   readonly timeout?: number;
   readonly refreshInterval?: number;
   /**
-   * The minimum time between two fetches for unknown keys. Must be shorter than KEY_PUBLISH_DELAY of auth: a new key
-   * must be known before it signs.
+   * The minimum time between two fetches for unknown keys. Must be shorter than the 30 s from the publication of a key
+   * to its first signature: a new key must be known before it signs.
    */
   readonly unknownKeyInterval?: number;
 }

@@ -13,35 +13,33 @@ const expectedErrors = [
 ];
 
 export function collectDatabaseMetrics({ registry }: Metrics, { connections: { pool, events } }: Database): void {
-  const label = { pool: 'primary' };
   new Gauge({
     name: 'database_pool_connections',
     help: 'Connections of the pool by state, the limit, and the requests that wait for one.',
-    labelNames: ['pool', 'state'],
+    labelNames: ['state'],
     registers: [registry],
     collect() {
-      this.set({ ...label, state: 'used' }, pool.totalCount - pool.idleCount);
-      this.set({ ...label, state: 'free' }, pool.idleCount);
-      this.set({ ...label, state: 'waiting' }, pool.waitingCount);
-      this.set({ ...label, state: 'limit' }, pool.options.max);
+      this.set({ state: 'used' }, pool.totalCount - pool.idleCount);
+      this.set({ state: 'free' }, pool.idleCount);
+      this.set({ state: 'waiting' }, pool.waitingCount);
+      this.set({ state: 'limit' }, pool.options.max);
     },
   });
   const retries = new Counter({
     name: 'database_retries_total',
     help: 'Transactions that were repeated after a deadlock or a serialization failure.',
-    labelNames: ['pool'],
     registers: [registry],
   });
   const errors = new Counter({
     name: 'database_errors_total',
     help: 'Statements and connections that failed, by SQLSTATE or network error.',
-    labelNames: ['pool', 'code'],
+    labelNames: ['code'],
     registers: [registry],
   });
-  for (const code of expectedErrors) errors.inc({ ...label, code }, 0);
-  retries.inc(label, 0);
-  events.on('failure', (error) => errors.inc({ ...label, code: errorLabel(error) }));
-  events.on('retry', () => retries.inc(label));
+  for (const code of expectedErrors) errors.inc({ code }, 0);
+  retries.inc(0);
+  events.on('failure', (error) => errors.inc({ code: errorLabel(error) }));
+  events.on('retry', () => retries.inc());
 }
 
 /** Matches SQLSTATEs and names such as ECONNRESET. There are few of these codes, so they can be labels. */
