@@ -119,6 +119,7 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
   'your account, with rows in every table': async (page) => {
     await signIn(page, requestUrl());
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    await page.waitForURL(`${webCallback}**`);
     await page.goto(`${server.origin}/account`);
     await page.getByRole('button', { name: 'Add Facebook' }).click();
     await page.getByRole('button', { name: /Ben Bunker/ }).click();
