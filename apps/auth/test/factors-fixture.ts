@@ -21,7 +21,7 @@ export const forgetUsedCodes = async ({ db }: AuthServer): Promise<void> => {
 
 /** Changes the database as if every user had confirmed the address. */
 export const confirmAddresses = async ({ db }: AuthServer): Promise<void> => {
-  await db.raw(`update account set email_verified = true, email_proven_at = now(), email_proven_at = coalesce(email_proven_at, now())
+  await db.raw(`update account set email_verified = true, email_proven_at = coalesce(email_proven_at, now())
                  where email is not null`);
 };
 
