@@ -1,29 +1,25 @@
-// Creates the Express application of auth from its services: the only composition root, with services.ts.
+// Creates every part of auth and its Express application: the only composition root, with composition/.
+import { collectDatabaseMetrics, connectDatabase, logOutages } from '@bay-booking/service/database/database';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
+import type { Logger } from '@bay-booking/service/logging';
+import type { Metrics } from '@bay-booking/service/metrics';
 import { startLoop } from '@bay-booking/service/periodic';
 import { type Express, type RequestHandler, Router } from 'express';
 import { eraseLateEvents } from './account/deletion-store.ts';
-import { accountRoutes } from './account/routes.ts';
 import { deleteExpiredRows } from './accounts/expired-rows-store.ts';
+import { createAudit } from './audit/audit.ts';
 import { sendExpiryReminders } from './clients/expiry-reminder-store.ts';
-import { secondFactorRoutes } from './factors/second-factor-pages.ts';
-import { securityRoutes } from './factors/security-pages.ts';
-import { assetRoutes } from './html/asset.ts';
-import { assets } from './html/render.ts';
+import { composeAccounts } from './composition/accounts.ts';
+import { composePages } from './composition/pages.ts';
+import { composeProvider } from './composition/provider.ts';
+import type { AuthConfig } from './config.ts';
+import { createFailureCounterFactory } from './guard/failure-counter.ts';
 import { allowEveryOrigin } from './http/cors.ts';
 import { handleError } from './http/error-handler.ts';
 import { normalisePath } from './http/normalised-path.ts';
 import { trustIssuerHost } from './http/trusted-host.ts';
-import { devicePages } from './interaction/device/device-pages.ts';
-import { interactionRoutes } from './interaction/routes.ts';
-import { directSignInRoutes } from './interaction/sign-in/direct-sign-in-routes.ts';
-import { emailVerificationRoutes } from './interaction/sign-in/email-verification-routes.ts';
-import { passwordResetRoutes } from './interaction/sign-in/password-reset-routes.ts';
-import { createSignInPages } from './interaction/sign-in/sign-in-pages.ts';
-import { createSocialRoutes } from './interaction/sign-in/social-routes.ts';
-import type { StartSession } from './interaction/sign-in/start-session.ts';
-import { observeKeys } from './metrics.ts';
+import { countEvents, observeKeys } from './metrics.ts';
 import { migrationsDirectory } from './migrations-directory.ts';
 import { redirectPostedAuthorization } from './oidc/endpoints/posted-authorization.ts';
 import { rewritePushedRequests } from './oidc/endpoints/pushed-authorization.ts';
@@ -31,13 +27,20 @@ import { createUserinfo } from './oidc/endpoints/userinfo.ts';
 import { machinePaths, protocolPaths, publicDocumentPaths, routes, routeTemplate } from './oidc/paths.ts';
 import { createProvider } from './oidc/provider.ts';
 import { createProviderManager, type ProviderManager } from './oidc/provider-manager.ts';
-import { createPortal } from './portal/portal.ts';
-import { createSignInDestination } from './portal/sign-in-destination.ts';
+import { createSendLogoutToken } from './oidc/tokens/logout-tokens.ts';
+import { createLogoutTokenSender } from './outbox/logout-tokens.ts';
+import { createMailSender } from './outbox/mailer.ts';
+import { createOutbox } from './outbox/outbox.ts';
 import { createAuthorize } from './records/authorize.ts';
 import { createAccountManagement } from './records/management.ts';
 import { revocationRoutes } from './revocations/endpoint.ts';
-import { type AppDependencies, createServices, type Services } from './services.ts';
 import { createKeyStore } from './signing-keys/store.ts';
+
+export interface AppDependencies {
+  readonly config: AuthConfig;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
 
 export interface AuthApp {
   readonly app: Express;
@@ -53,16 +56,41 @@ export interface AuthApp {
 }
 
 /** @throws {WrongEncryptionKey} if KEY_ENCRYPTION_KEY cannot decrypt the stored signing keys */
-export async function createApp(dependencies: AppDependencies): Promise<AuthApp> {
+export async function createApp({ config, logger, metrics }: AppDependencies): Promise<AuthApp> {
+  const db = connectDatabase({
+    url: config.databaseUrl,
+    applicationName: 'auth',
+    poolMax: config.databasePoolMax,
+    migrationsDirectory,
+  });
+  collectDatabaseMetrics(metrics, db);
+  logOutages(db, logger);
+  const audit = countEvents(createAudit({ db, logger }), metrics);
+  const createCounter = createFailureCounterFactory(db);
+
+  // The provider needs most other parts, so they get its manager later.
   let manager: ProviderManager | undefined;
-  const { services, startSession } = createServices(dependencies, () => manager);
-  const { config, db, audit, emails, logger, mailer, mailSender, metrics, outbound, outbox } = services;
+  const provider = () => (manager as ProviderManager).provider();
+  // The first check may come before the manager has tried to load the keys.
+  const isReady = (): boolean => manager?.isReady() === true;
+  const mailSender = createMailSender(config, logger);
+  const logoutTokenSender = createLogoutTokenSender(audit, createSendLogoutToken(provider), isReady);
+  const senders = { mail: mailSender.sender, 'logout-token': logoutTokenSender };
+  const outbox = createOutbox({ db, logger, metrics, senders });
+
+  const accounts = composeAccounts({ config, logger, db, audit, outbox, createCounter });
+  const protocol = composeProvider({ config, db, outbox, createCounter, provider });
+  const pages = composePages({ config, db, audit, outbox, createCounter, accounts, protocol });
+  const { providerPages, providers } = pages;
+  const { emails, mailer } = accounts;
+  const { lifetimes, outbound, revocations, scopes } = protocol;
   // The manager creates a new provider whenever the signing keys change.
   const providerManager = await createProviderManager({
     logger,
     keyStore: createKeyStore({ db, encryptionKeys: config.encryptionKeys }),
-    tokenLifetimeSeconds: services.lifetimes.longestSigned,
-    createProvider: (keys) => createProvider(services, keys),
+    tokenLifetimeSeconds: lifetimes.longestSigned,
+    createProvider: (keys) =>
+      createProvider({ ...accounts, ...protocol, config, logger, db, audit, providerPages, providers }, keys),
   });
   manager = providerManager;
   observeKeys(metrics, providerManager.keys);
@@ -76,12 +104,7 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
   const loops = [
     startLoop({ name: 'delete expired rows', intervalMs: 60_000, logger, run: () => deleteExpiredRows(db) }),
     // Their access tokens must be refused within 15 s.
-    startLoop({
-      name: 'publish expired tokens',
-      intervalMs: 3_000,
-      logger,
-      run: services.revocations.publishExpiredTokens,
-    }),
+    startLoop({ name: 'publish expired tokens', intervalMs: 3_000, logger, run: revocations.publishExpiredTokens }),
     reminders,
     startLoop({ name: 'erase late audit events', intervalMs: 60_000, logger, run: () => eraseLateEvents(db) }),
   ];
@@ -89,18 +112,41 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
   const management =
     config.management === 'on'
       ? await createAccountManagement({
-          ...services,
-          authorize: createAuthorize(services, providerManager),
+          ...accounts,
+          config,
+          db,
+          audit,
+          scopes,
+          authorize: createAuthorize({ ...accounts, ...protocol }, providerManager),
           sendLogoutTokens: outbox.wake,
         })
       : Router();
   const hasOwnPort = config.management === 'on' && config.managementPort !== undefined;
-  const pages = createPages(services, startSession);
+  const readiness = createReadiness({
+    database: databaseCheck(db, migrationsDirectory),
+    signingKeys: async () => {
+      if (!providerManager.isReady()) throw new Error('not loaded yet');
+    },
+  });
+  const createServiceApp = (serveMetrics: boolean): Express =>
+    createHttpApp({ logger, metrics, trustProxy: config.trustProxy, serveMetrics, readiness }).use(
+      trustIssuerHost(config.issuer),
+    );
+
+  // If METRICS_PORT is set, another listener serves the metrics on that port (main.ts).
+  const app = createServiceApp(config.metricsPort === undefined);
+  mountHandlers(app, providerManager, {
+    redirectPosted: redirectPostedAuthorization(providerPages, [routes.authorization, routes.end_session]),
+    endpoints: [
+      createUserinfo({ ...accounts, ...protocol }, providerManager),
+      revocationRoutes({ config, revocations }, providerManager),
+      ...(hasOwnPort ? [] : [management]),
+    ],
+    pages: pages.router,
+  });
   return {
-    app: createExpressApp(services, pages, providerManager, hasOwnPort ? Router() : management),
-    management: hasOwnPort
-      ? createServiceApp(services, providerManager, { serveMetrics: false }).use(management, handleError)
-      : undefined,
+    app,
+    management: hasOwnPort ? createServiceApp(false).use(management, handleError) : undefined,
     refreshKeys: providerManager.refresh,
     remindOfExpiringTokens: reminders.wake,
     waitUntilIdle: async () => {
@@ -120,76 +166,30 @@ export async function createApp(dependencies: AppDependencies): Promise<AuthApp>
   };
 }
 
-/** The pages outside of oidc-provider: sign-in, consent, devices, "Your account" and the portal. */
-function createPages(services: Services, startSession: StartSession): Router {
-  const signInServices = { ...services, ...startSession };
-  const signInPages = createSignInPages(signInServices);
-  const social = createSocialRoutes(signInServices);
-  const router = Router();
-  router.use(assetRoutes(assets));
-  // The error handler of `interactionRoutes` also handles the errors of the paths of `social` below `/interaction`.
-  router.use(social.router);
-  router.use(interactionRoutes(signInServices, signInPages));
-  router.use(devicePages(services));
-  router.use(secondFactorRoutes(signInServices));
-  router.use(directSignInRoutes(services, signInPages, createSignInDestination(services)));
-  router.use(passwordResetRoutes(signInServices));
-  router.use(emailVerificationRoutes(services));
-  router.use(accountRoutes(services, social));
-  router.use(securityRoutes(signInServices));
-  router.use(createPortal(signInServices));
-  return router;
+interface Handlers {
+  readonly redirectPosted: Router;
+  readonly endpoints: readonly RequestHandler[];
+  readonly pages: Router;
 }
 
 /** Mounts the handlers in the order in which they see a request. */
-function createExpressApp(
-  services: Services,
-  pages: Router,
-  providerManager: ProviderManager,
-  management: Router,
-): Express {
-  const { config, providerPages } = services;
-  // If METRICS_PORT is set, another listener serves the metrics on that port (main.ts).
-  const app = createServiceApp(services, providerManager, { serveMetrics: config.metricsPort === undefined });
+function mountHandlers(app: Express, manager: ProviderManager, { redirectPosted, endpoints, pages }: Handlers): void {
   app.use(normalisePath(protocolPaths));
   app.all([...publicDocumentPaths], allowEveryOrigin({ methods: 'GET', requestHeaders: '*' }));
   app.use(rewritePushedRequests([routes.pushed_authorization_request, routes.device_authorization]));
   /** Passes the request to oidc-provider. `locals.route` is the route with which the metrics count the request. */
   const serveProtocol: RequestHandler = (request, response) => {
     response.locals.route = routeTemplate(request.path);
-    providerManager.handle(request, response);
+    manager.handle(request, response);
   };
   // Programs send many requests to these paths, which therefore skip the routers of the pages.
   app.use((request, response, next) =>
     machinePaths.has(request.path) ? serveProtocol(request, response, next) : next(),
   );
-  app.use(redirectPostedAuthorization(providerPages, [routes.authorization, routes.end_session]));
-  app.use(createUserinfo(services, providerManager));
-  app.use(revocationRoutes(services, providerManager));
-  app.use(management);
+  app.use(redirectPosted);
+  app.use([...endpoints]);
   app.use(pages);
   // oidc-provider serves all other paths. It also shows the page "not found" for unknown paths.
   app.use(serveProtocol);
   app.use(handleError);
-  return app;
-}
-
-function createServiceApp(
-  { config, logger, metrics, db }: Services,
-  providerManager: ProviderManager,
-  { serveMetrics }: { readonly serveMetrics: boolean },
-): Express {
-  const app = createHttpApp({
-    logger,
-    metrics,
-    trustProxy: config.trustProxy,
-    serveMetrics,
-    readiness: createReadiness({
-      database: databaseCheck(db, migrationsDirectory),
-      signingKeys: async () => {
-        if (!providerManager.isReady()) throw new Error('not loaded yet');
-      },
-    }),
-  });
-  return app.use(trustIssuerHost(config.issuer));
 }

@@ -3,20 +3,37 @@
 // Somebody else may have known the old password, so every other session is signed out and clients lose their access.
 // The user can keep the access that clients got in the current session.
 import type { Request, Response } from 'express';
+import type { AccountEmails } from '../accounts/account-emails.ts';
 import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
 import { hashPassword, maxPasswordLength } from '../accounts/passwords.ts';
-import type { Account } from '../accounts/store.ts';
+import type { SignIn } from '../accounts/sign-in.ts';
+import type { Account, AccountStore } from '../accounts/store.ts';
+import type { Audit } from '../audit/audit.ts';
+import type { FactorStore } from '../factors/store.ts';
+import type { UsageLimit } from '../guard/usage-limit.ts';
 import { field, rawField } from '../html/form-body.ts';
 import { missingProofPath } from '../html/signed-in.ts';
 import type { SignedInHandler } from '../html/site.ts';
 import { fieldErrors, setRetryAfterAndExplain, type ValidationError } from '../html/validation-errors.ts';
-import type { Services } from '../services.ts';
+import type { DeviceCookies } from '../interaction/sign-in/device-cookie.ts';
+import type { SessionStore } from '../interaction/sign-in/session-store.ts';
 import type { ShowAccount } from './page.ts';
 
 const wrongPassword = 'The current password is wrong.';
 
-export function createPasswordChange(show: ShowAccount, services: Services): SignedInHandler {
-  const { accounts, factors, sessionStore, devices, signIn, emails, newPasswordLimit, audit } = services;
+export interface PasswordChangeParts {
+  readonly accounts: AccountStore;
+  readonly factors: FactorStore;
+  readonly sessionStore: SessionStore;
+  readonly devices: DeviceCookies;
+  readonly signIn: SignIn;
+  readonly emails: AccountEmails;
+  readonly newPasswordLimit: UsageLimit;
+  readonly audit: Audit;
+}
+
+export function createPasswordChange(show: ShowAccount, parts: PasswordChangeParts): SignedInHandler {
+  const { accounts, factors, sessionStore, devices, signIn, emails, newPasswordLimit, audit } = parts;
 
   /**
    * Checks the password like a sign-in: wrong passwords can lock the account. Returns nothing if the password is right.

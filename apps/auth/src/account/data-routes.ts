@@ -1,13 +1,26 @@
 // Serves the pages where users export and delete their account.
+import type { Database } from '@bay-booking/service/database/database';
 import { type Response, Router } from 'express';
-import type { SignedInHandler } from '../html/site.ts';
-import type { Services } from '../services.ts';
+import type { Audit } from '../audit/audit.ts';
+import type { SignedInHandler, Site } from '../html/site.ts';
+import type { BrowserSessions } from '../interaction/sign-in/browser-session.ts';
+import type { Outbox } from '../outbox/outbox.ts';
+import type { FacilityEmails } from '../portal/facility-emails.ts';
 import { deleteAccount, findSolelyOwned, type OwnedFacility } from './deletion-store.ts';
 import { exportAccount } from './export-store.ts';
 
 const accountLinks = [{ href: '/account', text: 'Your account' }];
 
-export function accountDataRoutes({ site, sessions, audit, db, outbox, facilityEmails }: Services): Router {
+export interface AccountDataParts {
+  readonly site: Site;
+  readonly sessions: BrowserSessions;
+  readonly audit: Audit;
+  readonly db: Database;
+  readonly outbox: Outbox;
+  readonly facilityEmails: FacilityEmails;
+}
+
+export function accountDataRoutes({ site, sessions, audit, db, outbox, facilityEmails }: AccountDataParts): Router {
   const fresh = { requireFresh: true };
 
   const sendExport: SignedInHandler = async (request, response, { account }) => {

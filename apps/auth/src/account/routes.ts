@@ -7,15 +7,16 @@ import type { SignedIn } from '../html/signed-in.ts';
 import type { SignedInHandler } from '../html/site.ts';
 import type { ValidationError } from '../html/validation-errors.ts';
 import type { SocialRoutes } from '../interaction/sign-in/social-routes.ts';
-import type { Services } from '../services.ts';
 import { otherPurposes } from '../social/store.ts';
-import { createPasswordChange } from './change-password.ts';
-import { accountDataRoutes } from './data-routes.ts';
-import { createAccountPage } from './page.ts';
+import { createPasswordChange, type PasswordChangeParts } from './change-password.ts';
+import { type AccountDataParts, accountDataRoutes } from './data-routes.ts';
+import { type AccountPageParts, createAccountPage } from './page.ts';
 
-export function accountRoutes(services: Services, social: Pick<SocialRoutes, 'begin'>): Router {
-  const { site, accounts, socialIdentities, sessionStore, consents, emails, audit } = services;
-  const show = createAccountPage(services);
+export interface AccountParts extends PasswordChangeParts, AccountDataParts, AccountPageParts {}
+
+export function accountRoutes(parts: AccountParts, social: Pick<SocialRoutes, 'begin'>): Router {
+  const { site, accounts, socialIdentities, sessionStore, consents, emails, audit } = parts;
+  const show = createAccountPage(parts);
   const showError = (response: Response, signedIn: SignedIn, status: number, error: ValidationError): Promise<void> =>
     show(response, signedIn, { validationErrors: [error], status });
 
@@ -36,7 +37,7 @@ export function accountRoutes(services: Services, social: Pick<SocialRoutes, 'be
     response.redirect(303, '/account?done=name');
   });
 
-  post('password', createPasswordChange(show, services));
+  post('password', createPasswordChange(show, parts));
 
   post('verification', async (_request, response, { account }) => {
     await emails.sendVerification(account);
@@ -93,7 +94,7 @@ export function accountRoutes(services: Services, social: Pick<SocialRoutes, 'be
     { requireFresh: true },
   );
 
-  router.use(accountDataRoutes(services));
+  router.use(accountDataRoutes(parts));
   router.use('/account', site.errorHandler);
   return router;
 }

@@ -1,5 +1,8 @@
 // Sends e-mails about an account to its owner and verifies an e-mail address when the owner opens the mailed link.
 
+import type { Logger } from '@bay-booking/service/logging';
+import type { Audit } from '../audit/audit.ts';
+import type { AuthConfig } from '../config.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import {
   factorChangedEmail,
@@ -11,13 +14,18 @@ import {
   wrongFactorsEmail,
 } from '../outbox/email-templates.ts';
 import type { Email, Mailer } from '../outbox/mailer.ts';
-import type { Stores } from '../services.ts';
-import type { Account } from './store.ts';
+import type { OneTimeLinks } from './one-time-link-store.ts';
+import type { Account, AccountStore } from './store.ts';
 
 /** How long a link works. If you change a value, also change the texts of the e-mails and pages. */
 const lifetimeSecondsOf = { verification: 24 * 3600, reset: 30 * 60 };
 
 export interface AccountEmailsOptions {
+  readonly config: AuthConfig;
+  readonly links: OneTimeLinks;
+  readonly accounts: AccountStore;
+  readonly audit: Audit;
+  readonly logger: Logger;
   readonly mailer: Mailer;
   /** Limits how many e-mails with new links are sent to one recipient. */
   readonly recipientLimit: UsageLimit;
@@ -25,10 +33,18 @@ export interface AccountEmailsOptions {
   readonly repeatLimit: UsageLimit;
 }
 
-export function createAccountEmails(
-  { config, links, accounts, audit, logger }: Stores,
-  { mailer, recipientLimit, repeatLimit }: AccountEmailsOptions,
-) {
+export type AccountEmails = ReturnType<typeof createAccountEmails>;
+
+export function createAccountEmails({
+  config,
+  links,
+  accounts,
+  audit,
+  logger,
+  mailer,
+  recipientLimit,
+  repeatLimit,
+}: AccountEmailsOptions) {
   const { issuer } = config;
   const pendingResets = new Set<Promise<void>>();
 

@@ -1,10 +1,10 @@
 // Mails a code that a user without a password needs to confirm a sign-in. A code belongs to one session.
 import { createHmac, randomInt } from 'node:crypto';
 import { type Database, query } from '@bay-booking/service/database/database';
+import type { AuthConfig } from '../config.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import { confirmationCodeEmail } from '../outbox/email-templates.ts';
 import type { Mailer } from '../outbox/mailer.ts';
-import type { Stores } from '../services.ts';
 import { emailAddressOf, nameInEmail } from './account-emails.ts';
 import type { Account } from './store.ts';
 
@@ -18,15 +18,16 @@ export interface CodeOwner {
 }
 
 export interface ConfirmationCodesOptions {
+  readonly db: Database;
+  readonly config: AuthConfig;
   readonly mailer: Mailer;
   /** Limits the codes, and so the guesses, for an account. */
   readonly limit: UsageLimit;
 }
 
-export function createConfirmationCodes(
-  { db, config }: Pick<Stores, 'config'> & { readonly db: Database },
-  { mailer, limit }: ConfirmationCodesOptions,
-) {
+export type ConfirmationCodes = ReturnType<typeof createConfirmationCodes>;
+
+export function createConfirmationCodes({ db, config, mailer, limit }: ConfirmationCodesOptions) {
   // A reader of the database could guess the six digits of a plain hash.
   const hmacOf = (sessionId: string, code: string, key = config.encryptionKey): string =>
     createHmac('sha256', key).update(`confirmation code\0${sessionId}\0${code}`).digest('base64url');

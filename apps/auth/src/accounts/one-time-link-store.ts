@@ -26,6 +26,8 @@ interface NewLink extends LinkOwner {
 const isValid = `l.token_sha256 = $1 and l.purpose = $2 and l.expires_at > now()
   and lower(l.email) = lower((select coalesce(a.email, a.username) from account a where a.id = l.account_id))`;
 
+export type OneTimeLinks = ReturnType<typeof createOneTimeLinks>;
+
 export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
   // The prefix makes these HMACs different from other HMACs with the same key.
   const tokenOf = (seed: string): string =>

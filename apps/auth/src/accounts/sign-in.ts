@@ -3,10 +3,12 @@
 // Neither the result nor the response time reveals whether the account exists (docs/behaviour-auth.md, "Sign-in
 // protection").
 
+import type { Audit } from '../audit/audit.ts';
+import type { FailureCounterFactory } from '../guard/failure-counter.ts';
 import type { SignInGuard } from '../guard/sign-in-guard.ts';
-import type { Stores } from '../services.ts';
+import type { AccountEmails } from './account-emails.ts';
 import { verifyPassword } from './passwords.ts';
-import type { Account } from './store.ts';
+import type { Account, AccountStore } from './store.ts';
 
 export interface Credentials {
   readonly username: string;
@@ -24,8 +26,19 @@ export type SignInResult =
 
 export type SignIn = (credentials: Credentials) => Promise<SignInResult>;
 
+interface SecondFactors {
+  readonly hasSecondFactor: (accountId: string) => Promise<boolean>;
+}
+
+export interface SignInOptions {
+  readonly accounts: AccountStore;
+  readonly audit: Audit;
+  readonly factors: SecondFactors;
+  readonly guard: SignInGuard;
+}
+
 export const createSignIn =
-  ({ accounts, audit, factors }: Stores, guard: SignInGuard): SignIn =>
+  ({ accounts, audit, factors, guard }: SignInOptions): SignIn =>
   async ({ username, password, address, deviceOf }) => {
     // Failures are counted under `name`, which is equal for all spellings of a user name.
     const { name, account } = await accounts.lookUpForSignIn(username);
@@ -49,3 +62,32 @@ export const createSignIn =
     audit.record({ kind: 'sign-in.refused', accountId: account?.id, address, detail: { reason } });
     return { refused: 'invalid' };
   };
+
+export type SignInAttempts = ReturnType<typeof createSignInAttempts>;
+
+export interface SignInAttemptsOptions {
+  readonly accounts: AccountStore;
+  readonly factors: SecondFactors;
+  readonly guard: SignInGuard;
+  readonly wrongFactors: ReturnType<FailureCounterFactory>;
+  readonly emails: Pick<AccountEmails, 'sendWrongFactors'>;
+}
+
+/** Counts the failures of the ways to sign in that use no password. */
+export const createSignInAttempts = ({ accounts, factors, guard, wrongFactors, emails }: SignInAttemptsOptions) => ({
+  /** Begins a sign-in with a social provider or a passkey, whose failures count only for the IP address. */
+  beginSocial: (address: string) => guard.beginAttempt({ address }),
+  /** Begins to check a second factor. Its failures count like wrong passwords of the account. */
+  beginSecondFactor: async ({ username }: Account, address: string, device: string | undefined) =>
+    guard.beginAttempt({ name: (await accounts.lookUpForSignIn(username)).name, address, device }),
+  /** Who enters wrong codes knows the password. The owner gets a mail after five in a day, once a day. */
+  warnAboutWrongFactors: async (account: Account): Promise<void> => {
+    const { failures, limit } = await wrongFactors.add(account.id);
+    if (failures === limit) await emails.sendWrongFactors(account);
+  },
+  /** Deletes the count of failed sign-ins. With a second factor, a password reset is no complete sign-in. */
+  resetFailures: async ({ id, username }: Account, { isComplete = false } = {}): Promise<void> => {
+    if (!isComplete && (await factors.hasSecondFactor(id))) return;
+    await guard.resetFailures((await accounts.lookUpForSignIn(username)).name);
+  },
+});

@@ -3,6 +3,7 @@
 // The e-mail address does not identify an account, because it may belong to somebody else.
 import { randomBytes } from 'node:crypto';
 import { type Database, type Queryable, query, Rollback, transaction } from '@bay-booking/service/database/database';
+import type { Audit } from '../audit/audit.ts';
 import { type Account, accountColumns, insertAccount, rolesOfNewUser, withoutNul } from './store.ts';
 
 /** What a social provider reports about a user. */
@@ -23,19 +24,25 @@ export interface LinkedIdentity {
   readonly lastUsedAt: Date;
 }
 
-export function createSocialIdentityStore({ db }: { db: Database }) {
+export type SocialIdentityStore = ReturnType<typeof createSocialIdentityStore>;
+
+export function createSocialIdentityStore({ db, audit }: { db: Database; audit: Pick<Audit, 'record'> }) {
   return {
     findAccount: (identity: SocialIdentity): Promise<Account | undefined> => findAccountAndRecordUse(db, identity),
 
-    /** If two first sign-ins run at the same time, only one creates an account and gets `isNew`. */
-    async findOrCreateAccount(identity: SocialIdentity): Promise<{ account: Account; isNew: boolean }> {
+    /** If two first sign-ins run at the same time, only one creates an account. */
+    async findOrCreateAccount(identity: SocialIdentity): Promise<Account> {
       const known = await findAccountAndRecordUse(db, identity);
-      if (known) return { account: known, isNew: false };
+      if (known) return known;
       const created = await createAccount(db, identity);
-      if (created) return { account: created, isNew: true };
+      if (created) {
+        const detail = { provider: identity.provider };
+        audit.record({ kind: 'account.registered', accountId: created.id, detail });
+        return created;
+      }
       const createdByOther = await findAccountAndRecordUse(db, identity);
       if (!createdByOther) throw new Error('a social identity was unlinked while a user signed in with it');
-      return { account: createdByOther, isNew: false };
+      return createdByOther;
     },
 
     /** Returns `taken` if the identity belongs to another account, `unconfirmed` if `mayLinkIdentities` is false. */

@@ -76,6 +76,8 @@ export async function insertAccount(db: Queryable, account: NewAccount): Promise
   return inserted;
 }
 
+export type AccountStore = ReturnType<typeof createAccountStore>;
+
 export function createAccountStore({ db }: { db: Database }) {
   return {
     async findById(id: string): Promise<Account | undefined> {

@@ -90,6 +90,8 @@ export interface ClientStoreOptions {
   readonly accessTokenTtl: number;
 }
 
+export type ClientStore = ReturnType<typeof createClientStore>;
+
 export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOptions) {
   /** The time at which the last use of each client was written, in milliseconds since 1970. */
   const useRecordedAt = new Map<string, number>();

@@ -29,6 +29,8 @@ const nonceBytes = 16;
 const timeBytes = 6;
 const ceremonyTimeoutMs = 5 * 60_000;
 
+export type Passkeys = ReturnType<typeof createPasskeys>;
+
 export function createPasskeys(
   { issuer, encryptionKeys }: Pick<AuthConfig, 'issuer' | 'encryptionKeys'>,
   { findPasskey, useChallenge }: Pick<FactorStore, 'findPasskey' | 'useChallenge'>,

@@ -20,6 +20,8 @@ const lifetimeSeconds = 10 * 60;
 const columns = `account_id as "accountId", acr, amr, interaction_uid as "interactionUid", return_to as "returnTo"`;
 const isOpen = 'id_sha256 = $1 and browser_sha256 = $2 and expires_at > now()';
 
+export type PendingSignIns = ReturnType<typeof createPendingSignIns>;
+
 export function createPendingSignIns({ db }: { db: Database }) {
   return {
     /** Returns the id. Only the browser that has `browserSecret` can use it. */

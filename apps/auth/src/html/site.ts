@@ -50,6 +50,8 @@ export interface SiteOptions {
 const codesLeftCookie = '_codes';
 const codesLeftSeconds = 3600;
 
+export type Site = ReturnType<typeof createSite>;
+
 export function createSite({ findSignedIn, csrfTokens, cookies }: SiteOptions) {
   const toLayoutUser = (response: Response, signedIn: SignedIn | undefined): LayoutUser | undefined =>
     signedIn && {

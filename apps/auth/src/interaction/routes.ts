@@ -2,20 +2,30 @@
 // (specification, "Authorization code flow", step 2). Then the browser returns to the authorization endpoint.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
+import type { FactorStore } from '../factors/store.ts';
 import { freshSignInPath, missingFactorPath, signInPath } from '../html/local-path.ts';
 import { hasTwoFactors } from '../html/signed-in.ts';
-import type { Interaction } from '../oidc/authorization/interactions.ts';
-import { createConsentPage } from './consent/consent-page.ts';
+import type { Interaction, Interactions } from '../oidc/authorization/interactions.ts';
+import type { SocialProviders } from '../social/settings.ts';
+import { type ConsentPageParts, createConsentPage } from './consent/consent-page.ts';
+import type { BrowserSessions } from './sign-in/browser-session.ts';
 import { providerLinks, type SignInContext } from './sign-in/sign-in-context.ts';
 import type { SignInPages } from './sign-in/sign-in-pages.ts';
-import type { SignInServices } from './sign-in/start-session.ts';
+import type { StartSession } from './sign-in/start-session.ts';
 
 /** The CSRF tokens of the forms are bound to the interaction. */
 const csrfContext = (request: Request): string => String(request.params.uid);
 
-export function interactionRoutes(services: SignInServices, signInPages: SignInPages): Router {
-  const { interactions, site, providers, sessions, factors, askForMissingFactor } = services;
-  const consentPage = createConsentPage(services);
+export interface InteractionParts extends ConsentPageParts, Pick<StartSession, 'askForMissingFactor'> {
+  readonly interactions: Interactions;
+  readonly providers: SocialProviders;
+  readonly sessions: BrowserSessions;
+  readonly factors: FactorStore;
+}
+
+export function interactionRoutes(parts: InteractionParts, signInPages: SignInPages): Router {
+  const { interactions, site, providers, sessions, factors, askForMissingFactor } = parts;
+  const consentPage = createConsentPage(parts);
 
   const signInContextOf = async (interaction: Interaction): Promise<SignInContext> => {
     const base = `/interaction/${interaction.uid}`;

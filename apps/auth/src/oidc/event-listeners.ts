@@ -3,14 +3,23 @@ import { noteCause, type RequestLocals } from '@bay-booking/service/http/app';
 import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
+import type { ClientStore } from '../clients/store.ts';
 import { errorLabel } from '../metrics.ts';
-import type { Services } from '../services.ts';
 import { grantedScope } from './authorization/granted-scope.ts';
 import { removeCode } from './authorization/implicit-flow.ts';
 import { ownMetadataOf } from './clients/registered-client.ts';
 import { grantSourceOf } from './request-state.ts';
 
-export function registerEventListeners(provider: Provider, audience: string, { audit, clients }: Services): void {
+export interface EventListenerParts {
+  readonly audit: Audit;
+  readonly clients: ClientStore;
+}
+
+export function registerEventListeners(
+  provider: Provider,
+  audience: string,
+  { audit, clients }: EventListenerParts,
+): void {
   // Listeners run in the order of their registration, so the audit trail gets corrected responses.
   correctResponses(provider, audience);
   recordEvents(provider, audit);

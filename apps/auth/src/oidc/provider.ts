@@ -1,10 +1,13 @@
 // Configures oidc-provider. README.md lists where we change the library's behaviour.
 import { noteCause } from '@bay-booking/service/http/app';
+import type { Logger } from '@bay-booking/service/logging';
+import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { Response } from 'express';
 import { type Configuration, errors, type JWK, Provider } from 'oidc-provider';
-import type { Services } from '../services.ts';
+import type { AccountStore } from '../accounts/store.ts';
+import type { AuthConfig } from '../config.ts';
 import { loadExistingGrant } from './authorization/consent-grants.ts';
-import { addPollInterval, createDeviceFlow } from './authorization/device-flow.ts';
+import { addPollInterval, createDeviceFlow, type DeviceFlowParts } from './authorization/device-flow.ts';
 import { limitToAllowedScopes } from './authorization/granted-scope.ts';
 import { deleteImplicitCodes, isImplicitToken } from './authorization/implicit-flow.ts';
 import { createInteractionPolicy } from './authorization/interaction-policy.ts';
@@ -12,28 +15,29 @@ import {
   createRequestCheck,
   idpParameter,
   mfaParameter,
+  type RequestCheckParts,
   rewriteAuthorizationRequests,
   setAcr,
   twoFactors,
 } from './authorization/requests.ts';
 import { checkClientAssertion } from './clients/assertions.ts';
 import { allowLoopbackRedirects } from './clients/loopback-redirects.ts';
-import { applyClientPolicy } from './clients/policy.ts';
+import { applyClientPolicy, type ClientPolicyParts } from './clients/policy.ts';
 import { allowedScopes, ownMetadataOf } from './clients/registered-client.ts';
 import { clientSettings, features } from './clients/schema.ts';
 import { hostCookieName } from './cookies.ts';
-import { mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
-import { registerEventListeners } from './event-listeners.ts';
-import { registerPasswordGrant } from './grants/password.ts';
-import { registerSocialGrant } from './grants/social-access-token.ts';
+import { type IntrospectionParts, mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
+import { type EventListenerParts, registerEventListeners } from './event-listeners.ts';
+import { type PasswordGrantParts, registerPasswordGrant } from './grants/password.ts';
+import { registerSocialGrant, type SocialGrantParts } from './grants/social-access-token.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
 import { requesterOf, showPage } from './pages.ts';
 import { routes } from './paths.ts';
 import { requestState, type SignIn, signInOf } from './request-state.ts';
-import { registerResponseMiddleware } from './responses/middleware.ts';
-import { offlineAccess, splitScope } from './scopes.ts';
+import { type ResponseParts, registerResponseMiddleware } from './responses/middleware.ts';
+import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
 import { sessionTtl } from './sessions.ts';
-import { createAdapter } from './storage/adapter.ts';
+import { type AdapterParts, createAdapter } from './storage/adapter.ts';
 import { createExtraTokenClaims, customizeJwt } from './tokens/access-token-claims.ts';
 import { claimsOf } from './tokens/claims.ts';
 import { nonceSecretOf } from './tokens/dpop.ts';
@@ -43,48 +47,68 @@ import {
   selectFacilitiesBeforeConsume,
 } from './tokens/facilities-claim.ts';
 import { disableAutomaticLogoutTokens } from './tokens/logout-tokens.ts';
-import { registerReplayDetection } from './tokens/replay-detection.ts';
+import { type RecordFirstUse, registerReplayDetection } from './tokens/replay-detection.ts';
+import type { ResourceServer } from './tokens/resource-server.ts';
+import type { TokenLifetimes } from './tokens/token-lifetimes.ts';
 import { orUnavailable } from './unavailable.ts';
 import './responses/library-warnings.ts';
 
+export interface ProviderParts
+  extends AdapterParts,
+    FindAccountParts,
+    FeatureParts,
+    RequestCheckParts,
+    ResponseParts,
+    IntrospectionParts,
+    EventListenerParts,
+    ClientPolicyParts,
+    PasswordGrantParts,
+    SocialGrantParts {
+  readonly config: AuthConfig;
+  readonly logger: Logger;
+  readonly outbound: OutboundClient;
+  readonly lifetimes: TokenLifetimes;
+  readonly recordFirstUse: RecordFirstUse;
+}
+
 /** For each algorithm, oidc-provider signs with the first of `keys`, which are private JWKs. */
-export function createProvider(services: Services, keys: readonly JWK[]): Provider {
-  const { config, resource } = services;
-  const facilitiesClaim = createFacilitiesClaim(services);
-  const provider = new Provider(config.issuer, createConfiguration(services, keys, facilitiesClaim));
+export function createProvider(parts: ProviderParts, keys: readonly JWK[]): Provider {
+  const { config, resource } = parts;
+  const facilitiesClaim = createFacilitiesClaim(parts);
+  const provider = new Provider(config.issuer, createConfiguration(parts, keys, facilitiesClaim));
   // Koa may trust the X-Forwarded-* headers, because http/trusted-host.ts has overwritten them.
   provider.proxy = true;
 
   // The first middleware is the outermost.
-  registerResponseMiddleware(provider, services);
+  registerResponseMiddleware(provider, parts);
   rewriteAuthorizationRequests(provider, routes.authorization);
   setAcr(provider);
   deleteImplicitCodes(provider);
-  registerJwtIntrospection(provider, keys, services);
+  registerJwtIntrospection(provider, keys, parts);
   addPollInterval(provider);
-  registerEventListeners(provider, resource.audience, services);
+  registerEventListeners(provider, resource.audience, parts);
 
   selectFacilitiesBeforeConsume(provider, facilitiesClaim);
-  applyClientPolicy(provider, services);
-  registerReplayDetection(provider, services.recordFirstUse);
+  applyClientPolicy(provider, parts);
+  registerReplayDetection(provider, parts.recordFirstUse);
   disableAutomaticLogoutTokens(provider);
   if (config.isDevelopment) allowLoopbackRedirects(provider);
 
-  registerPasswordGrant(provider, services);
-  registerSocialGrant(provider, services);
+  registerPasswordGrant(provider, parts);
+  registerSocialGrant(provider, parts);
   return provider;
 }
 
 function createConfiguration(
-  services: Services,
+  parts: ProviderParts,
   keys: readonly JWK[],
   facilitiesClaim: FacilitiesClaim,
 ): Configuration {
-  const { config, resource, lifetimes, providerPages: pages, logger } = services;
+  const { config, resource, lifetimes, providerPages: pages, logger } = parts;
   const cookie = { httpOnly: true, sameSite: 'lax', signed: true } as const;
 
   return {
-    adapter: createAdapter(services),
+    adapter: createAdapter(parts),
     jwks: { keys: [...keys] },
     routes,
     ...clientSettings,
@@ -114,14 +138,14 @@ function createConfiguration(
       // grants/issue.ts stores the lifetime of a grant without a refresh token.
       Grant: (_ctx, grant) => (grant as { expiresIn?: number }).expiresIn ?? lifetimes.grant,
     },
-    findAccount: createFindAccount(services, facilitiesClaim),
+    findAccount: createFindAccount(parts, facilitiesClaim),
     loadExistingGrant,
     interactions: {
       policy: createInteractionPolicy(resource.audience),
       url: (_ctx, interaction) => `/interaction/${interaction.uid}`,
     },
-    extraParams: { [idpParameter]: createRequestCheck(services), [mfaParameter]: null },
-    acrValues: [twoFactors, ...[...services.providers.keys()].map((name) => `idp:${name}`)],
+    extraParams: { [idpParameter]: createRequestCheck(parts), [mfaParameter]: null },
+    acrValues: [twoFactors, ...[...parts.providers.keys()].map((name) => `idp:${name}`)],
     extraTokenClaims: createExtraTokenClaims(facilitiesClaim),
     formats: { customizers: { jwt: customizeJwt } },
     pkce: {
@@ -143,18 +167,23 @@ function createConfiguration(
       const page = { status, error: out.error, description, ...requesterOf(ctx) };
       showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status });
     },
-    fetch: createOutboundFetch(services.outbound),
-    features: createFeatures(services),
+    fetch: createOutboundFetch(parts.outbound),
+    features: createFeatures(parts),
   };
 }
 
-function createFeatures(services: Services): NonNullable<Configuration['features']> {
-  const { config, providerPages: pages, resource } = services;
+interface FeatureParts extends DeviceFlowParts {
+  readonly config: AuthConfig;
+  readonly resource: ResourceServer;
+}
+
+function createFeatures(parts: FeatureParts): NonNullable<Configuration['features']> {
+  const { config, providerPages: pages, resource } = parts;
   const hasCustomScope = (scope: unknown): boolean => splitScope(scope as string | undefined).some(resource.isCustom);
   return {
     ...features,
     dPoP: { ...features.dPoP, nonceSecret: nonceSecretOf(config) },
-    deviceFlow: createDeviceFlow(services),
+    deviceFlow: createDeviceFlow(parts),
     introspection: {
       enabled: true,
       allowedPolicy: (_ctx, client, token) =>
@@ -192,8 +221,13 @@ function createFeatures(services: Services): NonNullable<Configuration['features
   };
 }
 
+interface FindAccountParts {
+  readonly scopes: ScopeTable;
+  readonly accounts: AccountStore;
+}
+
 function createFindAccount(
-  { scopes, accounts }: Services,
+  { scopes, accounts }: FindAccountParts,
   facilitiesClaim: FacilitiesClaim,
 ): Configuration['findAccount'] {
   return async (ctx, id, token) => {

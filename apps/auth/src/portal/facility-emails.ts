@@ -1,13 +1,14 @@
 // Mails the people concerned about changes at a facility: who changed what, and when (docs/portal.md, "E-mails").
-import type { Queryable } from '@bay-booking/service/database/database';
+import type { Database, Queryable } from '@bay-booking/service/database/database';
+import type { Logger } from '@bay-booking/service/logging';
 import { emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
 import { isEmailAddress } from '../accounts/field-rules.ts';
 import type { AuditEvent } from '../audit/audit.ts';
+import type { AuthConfig } from '../config.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import { formatTime } from '../html/time-format.ts';
 import { accountDeletedEmail, composeEmail, isSafeInEmail } from '../outbox/email-templates.ts';
 import type { Mailer } from '../outbox/mailer.ts';
-import type { Stores } from '../services.ts';
 import { describeEvent } from './facility/event-descriptions.ts';
 import {
   type Addressee,
@@ -25,6 +26,9 @@ export interface MailedEvent extends AuditEvent {
 }
 
 export interface FacilityEmailsOptions {
+  readonly config: AuthConfig;
+  readonly db: Database;
+  readonly logger: Logger;
   readonly mailer: Mailer;
   /** Counts the changes of one kind at a facility. Each of them mails its owners. */
   readonly limit: UsageLimit;
@@ -54,10 +58,9 @@ const openPortal = {
   ending: 'If you do not expect this change, ask an owner of the facility, or change it in the portal if you are one.',
 };
 
-export function createFacilityEmails(
-  { config, db, logger }: Stores,
-  { mailer, limit, factorLimit }: FacilityEmailsOptions,
-) {
+export type FacilityEmails = ReturnType<typeof createFacilityEmails>;
+
+export function createFacilityEmails({ config, db, logger, mailer, limit, factorLimit }: FacilityEmailsOptions) {
   const mail = async (
     { kind, facilityId, accountId, detail = {} }: MailedEvent,
     members: Recipients['members'],

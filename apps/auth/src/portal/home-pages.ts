@@ -3,13 +3,18 @@
 import { Router } from 'express';
 import { roleNames } from '../facilities/roles.ts';
 import { queryText } from '../html/form-body.ts';
-import type { SignedInHandler } from '../html/site.ts';
-import type { Services } from '../services.ts';
+import type { SignedInHandler, Site } from '../html/site.ts';
+import type { MemberStore } from './members/member-store.ts';
 import { facilityPath, type PortalPages, welcomeNotice } from './page.ts';
 import { isManaging } from './rules.ts';
 import type { ShowTokens } from './tokens/token-pages.ts';
 
-export function homeRoutes({ members, site }: Services, pages: PortalPages, showTokens: ShowTokens): Router {
+export interface HomeParts {
+  readonly members: MemberStore;
+  readonly site: Site;
+}
+
+export function homeRoutes({ members, site }: HomeParts, pages: PortalPages, showTokens: ShowTokens): Router {
   const router = Router();
   router.get(
     '/portal',

@@ -4,13 +4,13 @@ import type { Request, Response } from 'express';
 import { hasControlCharacter } from '../accounts/field-rules.ts';
 import type { Actor } from '../clients/store.ts';
 import { roleNames } from '../facilities/roles.ts';
+import type { FactorStore } from '../factors/store.ts';
 import { errorMessages } from '../html/error-messages.ts';
 import { fields } from '../html/form-body.ts';
 import { missingFactorPath, signInPath } from '../html/local-path.ts';
 import { hasTwoFactors, type SignedIn } from '../html/signed-in.ts';
-import type { FormOptions, Page, SignedInHandler } from '../html/site.ts';
-import type { Services } from '../services.ts';
-import type { FacilityOfAccount } from './members/member-store.ts';
+import type { FormOptions, Page, SignedInHandler, Site } from '../html/site.ts';
+import type { FacilityOfAccount, MemberStore } from './members/member-store.ts';
 import { isManaging, type ManagingRole } from './rules.ts';
 
 export interface Breadcrumb {
@@ -101,7 +101,13 @@ const facilityTabs = [
 
 export type PortalPages = ReturnType<typeof createPortalPages>;
 
-export function createPortalPages({ site, members, factors }: Services) {
+export interface PortalPageParts {
+  readonly site: Site;
+  readonly members: MemberStore;
+  readonly factors: FactorStore;
+}
+
+export function createPortalPages({ site, members, factors }: PortalPageParts) {
   const show = (
     response: Response,
     template: string,

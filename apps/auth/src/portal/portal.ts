@@ -1,46 +1,54 @@
 // Assembles the routes of the portal, where owners and staff manage the members of their facility, and service accounts
 // manage their personal access tokens (specification, "Bookings API access"; docs/portal.md).
 import { type NextFunction, type Request, type Response, Router } from 'express';
-import type { SignInServices } from '../interaction/sign-in/start-session.ts';
-import { facilityRoutes } from './facility/facility-pages.ts';
-import { historyRoutes } from './facility/history-pages.ts';
-import { homeRoutes } from './home-pages.ts';
-import { acceptanceRoutes } from './invitations/acceptance-pages.ts';
-import { invitationRoutes } from './invitations/invitation-pages.ts';
-import { memberRoutes } from './members/member-pages.ts';
-import { createPortalPages } from './page.ts';
-import { facilityTokenRoutes } from './tokens/facility-token-pages.ts';
-import { createSecretPage } from './tokens/secret-page.ts';
-import { tokenChangeRoutes } from './tokens/token-change-pages.ts';
-import { createTokenPages } from './tokens/token-pages.ts';
+import { type FacilityParts, facilityRoutes } from './facility/facility-pages.ts';
+import { type HistoryParts, historyRoutes } from './facility/history-pages.ts';
+import { type HomeParts, homeRoutes } from './home-pages.ts';
+import { type AcceptanceParts, acceptanceRoutes } from './invitations/acceptance-pages.ts';
+import { type InvitationParts, invitationRoutes } from './invitations/invitation-pages.ts';
+import { type MemberParts, memberRoutes } from './members/member-pages.ts';
+import { createPortalPages, type PortalPageParts } from './page.ts';
+import { type FacilityTokenParts, facilityTokenRoutes } from './tokens/facility-token-pages.ts';
+import { createSecretPage, type SecretPageParts } from './tokens/secret-page.ts';
+import { type TokenChangeParts, tokenChangeRoutes } from './tokens/token-change-pages.ts';
+import { createTokenPages, type TokenPageParts } from './tokens/token-pages.ts';
 
-export function createPortal(services: SignInServices): Router {
-  const pages = createPortalPages(services);
-  const secretPage = createSecretPage(services, pages);
-  const { showTokens, routes } = createTokenPages(services, pages, secretPage);
+export interface PortalParts
+  extends PortalPageParts,
+    HistoryParts,
+    FacilityParts,
+    HomeParts,
+    MemberParts,
+    FacilityTokenParts,
+    SecretPageParts,
+    TokenChangeParts,
+    TokenPageParts,
+    InvitationParts,
+    AcceptanceParts {}
+
+export function createPortal(parts: PortalParts): Router {
+  const pages = createPortalPages(parts);
+  const secretPage = createSecretPage(parts, pages);
+  const { showTokens, routes } = createTokenPages(parts, pages, secretPage);
 
   const router = Router();
-  router.use(acceptanceRoutes(services, pages));
-  router.use(homeRoutes(services, pages, showTokens));
-  router.use(facilityRoutes(services, pages));
-  router.use(invitationRoutes(services, pages));
-  router.use(memberRoutes(services, pages));
-  router.use(facilityTokenRoutes(services, pages));
-  router.use(historyRoutes(services, pages));
+  router.use(acceptanceRoutes(parts, pages));
+  router.use(homeRoutes(parts, pages, showTokens));
+  router.use(facilityRoutes(parts, pages));
+  router.use(invitationRoutes(parts, pages));
+  router.use(memberRoutes(parts, pages));
+  router.use(facilityTokenRoutes(parts, pages));
+  router.use(historyRoutes(parts, pages));
   router.use(routes);
-  router.use(tokenChangeRoutes(services, pages, secretPage));
+  router.use(tokenChangeRoutes(parts, pages, secretPage));
   router.use(
     '/portal',
     (request: Request, response: Response, next: NextFunction) => {
       // The metrics use the route as a label. Without this line, each unknown path would become a label.
       response.locals.route = '/portal/{unknown}';
-      services.site.forSignedIn((_request, unknownResponse) => pages.notFound(unknownResponse))(
-        request,
-        response,
-        next,
-      );
+      parts.site.forSignedIn((_request, unknownResponse) => pages.notFound(unknownResponse))(request, response, next);
     },
-    services.site.errorHandler,
+    parts.site.errorHandler,
   );
   return router;
 }

@@ -3,8 +3,9 @@
 import { hash } from 'node:crypto';
 import { type RequestHandler, Router } from 'express';
 import { importJWK, type JWK, SignJWT } from 'jose';
+import type { AuthConfig } from '../config.ts';
 import { allowEveryOrigin } from '../http/cors.ts';
-import type { Services } from '../services.ts';
+import type { RevocationStore } from './store.ts';
 
 const path = '/.well-known/revocations';
 /** In seconds. */
@@ -17,7 +18,10 @@ export interface SigningKeys {
   readonly signingKeys: () => readonly { readonly alg?: string | undefined; readonly kid?: string | undefined }[];
 }
 
-export function revocationRoutes({ config, revocations }: Services, { signingKeys }: SigningKeys): Router {
+export function revocationRoutes(
+  { config, revocations }: { config: AuthConfig; revocations: RevocationStore },
+  { signingKeys }: SigningKeys,
+): Router {
   const serve: RequestHandler = async (request, response) => {
     response.locals.route = path;
     const { after = '0' } = request.query;

@@ -2,9 +2,10 @@
 //
 // Each provider has its own callback URL, so one provider's response is not accepted as another's.
 import { randomBytes } from 'node:crypto';
+import type { Database } from '@bay-booking/service/database/database';
 import * as openid from 'openid-client';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
-import type { Stores } from '../services.ts';
+import type { AuthConfig } from '../config.ts';
 import { SignInCancelledError } from './provider.ts';
 import type { SocialProviders } from './settings.ts';
 import { createSocialStore, type FlowPurpose, type PendingFlow } from './store.ts';
@@ -26,7 +27,12 @@ const clockToleranceSeconds = 30;
 /** A session lasts for 30 days since the sign-in. An older sign-in at the provider must not end it at once. */
 const oldestSignInSeconds = 24 * 3600;
 
-export function createAuthorizationFlow({ config, db }: Stores, providers: SocialProviders) {
+export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
+
+export function createAuthorizationFlow(
+  { config, db }: { config: AuthConfig; db: Database },
+  providers: SocialProviders,
+) {
   const store = createSocialStore({ db });
   const callbackUrlOf = (provider: string): string => `${config.issuer}/social/${provider}/callback`;
 

@@ -15,6 +15,8 @@ export interface ConsentStoreOptions {
   readonly sendLogoutTokens: () => void;
 }
 
+export type ConsentStore = ReturnType<typeof createConsentStore>;
+
 export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions) {
   return {
     async findScopes(accountId: string, clientId: string): Promise<readonly string[]> {

@@ -1,12 +1,15 @@
 // Serves the page where a user enters the code of a device, and the page where the user allows or denies the sign-in
 // (RFC 8628 section 3.3). If the user allows it, sign-in and consent follow as for an authorization request.
 import { type Request, type Response, Router } from 'express';
+import type { Audit } from '../../audit/audit.ts';
+import type { UserCodeGuard } from '../../guard/user-code-guard.ts';
+import type { CsrfTokens } from '../../html/csrf-tokens.ts';
 import { field, queryText } from '../../html/form-body.ts';
-import type { FormState } from '../../html/site.ts';
+import type { FormState, Site } from '../../html/site.ts';
 import { setRetryAfterAndExplain } from '../../html/validation-errors.ts';
-import { type DeviceRequest, formatUserCode } from '../../oidc/authorization/device-sign-in.ts';
+import { type DeviceRequest, type FindDeviceRequest, formatUserCode } from '../../oidc/authorization/device-sign-in.ts';
 import { routes } from '../../oidc/paths.ts';
-import type { Services } from '../../services.ts';
+import type { BrowserSessions } from '../sign-in/browser-session.ts';
 import { deviceMessages } from './device-messages.ts';
 
 const path = routes.code_verification;
@@ -14,8 +17,17 @@ const csrfContext = 'device';
 /** The maximum length of the input field. A user may type spaces between the characters of a code. */
 const maxLength = 20;
 
-export function devicePages(services: Services): Router {
-  const { site, sessions, csrfTokens, userCodeGuard, findDeviceRequest, audit } = services;
+export interface DevicePageParts {
+  readonly site: Site;
+  readonly sessions: BrowserSessions;
+  readonly csrfTokens: CsrfTokens;
+  readonly userCodeGuard: UserCodeGuard;
+  readonly findDeviceRequest: FindDeviceRequest;
+  readonly audit: Audit;
+}
+
+export function devicePages(parts: DevicePageParts): Router {
+  const { site, sessions, csrfTokens, userCodeGuard, findDeviceRequest, audit } = parts;
 
   /** Returns the address, and the session or else the browser, for which wrong codes are counted. */
   const guardKeysOf = async (request: Request, response: Response) => {

@@ -1,9 +1,10 @@
 // Finds and ends the session of a browser. A session consists of the session of oidc-provider, and of our row in
 // `browser_session` with the user agent, the address and the last use, which the page "Your account" shows.
 import type { Request, Response } from 'express';
+import type { AccountStore } from '../../accounts/store.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { ProviderSessions } from '../../oidc/sessions.ts';
-import type { Stores } from '../../services.ts';
+import type { SessionStore } from './session-store.ts';
 
 /** Sensitive actions require a sign-in that is not older (docs/behaviour-auth.md, "Pages"). */
 const freshLimitSeconds = 10 * 60;
@@ -12,7 +13,10 @@ const now = (): number => Math.floor(Date.now() / 1000);
 
 export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
 
-export function createBrowserSessions({ accounts, sessionStore }: Stores, providerSessions: ProviderSessions) {
+export function createBrowserSessions(
+  { accounts, sessionStore }: { accounts: AccountStore; sessionStore: SessionStore },
+  providerSessions: ProviderSessions,
+) {
   /** Several handlers need the session of a request, but it is read only once. */
   const cache = new WeakMap<Request, Promise<SignedIn | undefined>>();
 

@@ -2,11 +2,16 @@
 // the page in the query parameter `return`.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
+import type { SocialIdentityStore } from '../../accounts/social-identity-store.ts';
+import type { Audit } from '../../audit/audit.ts';
+import type { Passkeys } from '../../factors/passkeys.ts';
 import { queryText } from '../../html/form-body.ts';
 import { localPath } from '../../html/local-path.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
-import type { Services } from '../../services.ts';
+import type { Site } from '../../html/site.ts';
 import type { SocialProvider } from '../../social/provider.ts';
+import type { SocialProviders } from '../../social/settings.ts';
+import type { BrowserSessions } from './browser-session.ts';
 import { providerLinks, type SignInContext } from './sign-in-context.ts';
 import { passkeyOptionsPath, type SignInPages } from './sign-in-pages.ts';
 
@@ -15,8 +20,17 @@ export type NameDestination = (path: string, signedIn: SignedIn | undefined) => 
 
 const csrfContext = 'sign-in';
 
+export interface DirectSignInParts {
+  readonly site: Site;
+  readonly sessions: BrowserSessions;
+  readonly providers: SocialProviders;
+  readonly passkeys: Passkeys;
+  readonly socialIdentities: SocialIdentityStore;
+  readonly audit: Audit;
+}
+
 export function directSignInRoutes(
-  { site, sessions, providers, passkeys, socialIdentities, audit }: Services,
+  { site, sessions, providers, passkeys, socialIdentities, audit }: DirectSignInParts,
   signInPages: SignInPages,
   nameDestination: NameDestination,
 ): Router {

@@ -3,11 +3,16 @@
 // Opening the link changes nothing, because mail scanners also open links. One button of the page confirms the address.
 // The other one removes every way to sign in to an account that somebody else has registered with the address.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import type { LinkOwner } from '../../accounts/one-time-link-store.ts';
+import type { AccountEmails } from '../../accounts/account-emails.ts';
+import type { LinkOwner, OneTimeLinks } from '../../accounts/one-time-link-store.ts';
+import type { SocialIdentityStore } from '../../accounts/social-identity-store.ts';
+import type { AccountStore } from '../../accounts/store.ts';
+import type { Audit } from '../../audit/audit.ts';
+import type { FactorStore } from '../../factors/store.ts';
 import { queryText } from '../../html/form-body.ts';
-import type { MessagePage } from '../../html/site.ts';
-import type { Services } from '../../services.ts';
-import { titleOfProvider } from '../../social/settings.ts';
+import type { MessagePage, Site } from '../../html/site.ts';
+import { type SocialProviders, titleOfProvider } from '../../social/settings.ts';
+import type { SessionStore } from './session-store.ts';
 
 const csrfContext = 'verify-email';
 const purpose = 'verify-email';
@@ -33,8 +38,20 @@ const linkExpired: MessagePage = {
   links: accountLinks,
 };
 
-export function emailVerificationRoutes(services: Services): Router {
-  const { site, accounts, emails, links, factors, socialIdentities, providers, sessionStore, audit } = services;
+export interface EmailVerificationParts {
+  readonly site: Site;
+  readonly accounts: AccountStore;
+  readonly emails: AccountEmails;
+  readonly links: OneTimeLinks;
+  readonly factors: FactorStore;
+  readonly socialIdentities: SocialIdentityStore;
+  readonly providers: SocialProviders;
+  readonly sessionStore: SessionStore;
+  readonly audit: Audit;
+}
+
+export function emailVerificationRoutes(parts: EmailVerificationParts): Router {
+  const { site, accounts, emails, links, factors, socialIdentities, providers, sessionStore, audit } = parts;
 
   const tokenOf = (request: Request): string => queryText(request, 'token') ?? '';
 

@@ -2,13 +2,20 @@
 //
 // The response to the request for a link does not reveal whether the account exists.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { AccountEmails } from '../../accounts/account-emails.ts';
+import type { OneTimeLinks } from '../../accounts/one-time-link-store.ts';
 import { validateNewPassword } from '../../accounts/password-policy.ts';
 import { hashPassword } from '../../accounts/passwords.ts';
-import type { Account } from '../../accounts/store.ts';
+import type { SignInAttempts } from '../../accounts/sign-in.ts';
+import type { Account, AccountStore } from '../../accounts/store.ts';
+import type { Audit } from '../../audit/audit.ts';
+import type { ClientStore } from '../../clients/store.ts';
+import type { UsageLimit } from '../../guard/usage-limit.ts';
 import { field, queryText, rawField } from '../../html/form-body.ts';
-import type { FormState, MessagePage, SignedInHandler } from '../../html/site.ts';
+import type { FormState, MessagePage, SignedInHandler, Site } from '../../html/site.ts';
 import { setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';
-import type { SignInServices } from './start-session.ts';
+import type { SessionStore } from './session-store.ts';
+import type { StartSession } from './start-session.ts';
 
 const csrfContext = 'password-reset';
 const purpose = 'reset-password';
@@ -24,8 +31,21 @@ const linkExpired: MessagePage = {
   ],
 };
 
-export function passwordResetRoutes(services: SignInServices): Router {
-  const { site, accounts, links, emails, sessionStore, clients, audit } = services;
+export interface PasswordResetParts extends Pick<StartSession, 'startSession'> {
+  readonly site: Site;
+  readonly accounts: AccountStore;
+  readonly links: OneTimeLinks;
+  readonly emails: AccountEmails;
+  readonly sessionStore: SessionStore;
+  readonly clients: ClientStore;
+  readonly audit: Audit;
+  readonly resetLinkLimit: UsageLimit;
+  readonly newPasswordLimit: UsageLimit;
+  readonly attempts: SignInAttempts;
+}
+
+export function passwordResetRoutes(parts: PasswordResetParts): Router {
+  const { site, accounts, links, emails, sessionStore, clients, audit } = parts;
 
   const showRequest = (response: Response, state: FormState = {}): Promise<void> => {
     const username = field(response.req, 'username');
@@ -53,7 +73,7 @@ export function passwordResetRoutes(services: SignInServices): Router {
     const showError = (status: number, error: ValidationError) =>
       showRequest(response, { validationErrors: [error], status });
     if (!username) return showError(400, { field: 'username', text: 'Enter your e-mail address or user name.' });
-    const retryAfter = await services.resetLinkLimit.use(request.ip ?? '');
+    const retryAfter = await parts.resetLinkLimit.use(request.ip ?? '');
     if (retryAfter > 0) {
       return showError(429, { text: setRetryAfterAndExplain(response, retryAfter, 'Too many links were requested.') });
     }
@@ -74,7 +94,7 @@ export function passwordResetRoutes(services: SignInServices): Router {
     const password = rawField(request, 'password');
     const showError = (status: number, error: ValidationError) =>
       showNewPassword(response, username, { validationErrors: [error], status });
-    const retryAfter = await services.newPasswordLimit.use(id);
+    const retryAfter = await parts.newPasswordLimit.use(id);
     if (retryAfter > 0) {
       return showError(429, { text: setRetryAfterAndExplain(response, retryAfter, 'Too many passwords were tried.') });
     }
@@ -86,11 +106,11 @@ export function passwordResetRoutes(services: SignInServices): Router {
     if (!owner) return site.showMessage(response, linkExpired);
     await accounts.recover(id, { passwordHash, email: owner.email });
     await sessionStore.endEverything(id);
-    await services.resetFailures(account);
+    await parts.attempts.resetFailures(account);
     audit.record({ kind: 'password.reset', accountId: id, address: request.ip });
     await emails.sendPasswordChanged(account);
     const user = { account: { ...account, passwordHash }, amr: ['pwd'] };
-    await services.startSession(request, response, user, { returnTo: '/reset-password/done' });
+    await parts.startSession(request, response, user, { returnTo: '/reset-password/done' });
   });
 
   const showDone: SignedInHandler = async (_request, response, { account }) => {

@@ -22,6 +22,8 @@ export interface SessionStoreOptions {
 /** The models of codes and stored tokens, as a list in SQL. */
 const codesAndTokens = "'AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode'";
 
+export type SessionStore = ReturnType<typeof createSessionStore>;
+
 export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions) {
   return {
     findByAccount: (accountId: string): Promise<readonly SessionRow[]> =>

@@ -3,16 +3,24 @@
 // The response to a failed sign-in does not reveal whether the account exists (docs/behaviour-auth.md, "Sign-in
 // protection").
 import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { AccountEmails } from '../../accounts/account-emails.ts';
+import type { ConfirmationCodes } from '../../accounts/confirmation-code-store.ts';
 import { isEmailAddress, validateName } from '../../accounts/field-rules.ts';
 import { validateNewPassword, validatePasswordLength } from '../../accounts/password-policy.ts';
 import { hashPassword } from '../../accounts/passwords.ts';
-import { type Account, rolesOfNewUser } from '../../accounts/store.ts';
+import type { SignIn, SignInAttempts } from '../../accounts/sign-in.ts';
+import { type Account, type AccountStore, rolesOfNewUser } from '../../accounts/store.ts';
+import type { Audit } from '../../audit/audit.ts';
+import type { Passkeys } from '../../factors/passkeys.ts';
+import type { FactorStore } from '../../factors/store.ts';
+import type { UsageLimit } from '../../guard/usage-limit.ts';
 import { field, queryText, rawField } from '../../html/form-body.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
-import type { FormState } from '../../html/site.ts';
+import type { FormState, Site } from '../../html/site.ts';
 import { fieldErrors, setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';
+import type { DeviceCookies } from './device-cookie.ts';
 import type { FindSignInContext, SignInContext } from './sign-in-context.ts';
-import { mfa, type SignInServices } from './start-session.ts';
+import { mfa, type StartSession } from './start-session.ts';
 
 /** The options are not in the page, because each has another challenge, and they need no session. */
 export const passkeyOptionsPath = '/sign-in/passkey-options';
@@ -21,7 +29,21 @@ type ContextHandler = (request: Request, response: Response, context: SignInCont
 
 export type SignInPages = ReturnType<typeof createSignInPages>;
 
-export function createSignInPages(services: SignInServices) {
+export interface SignInPageParts extends Pick<StartSession, 'startSession'> {
+  readonly site: Site;
+  readonly devices: DeviceCookies;
+  readonly accounts: AccountStore;
+  readonly signIn: SignIn;
+  readonly confirmationCodes: ConfirmationCodes;
+  readonly registrationLimit: UsageLimit;
+  readonly emails: AccountEmails;
+  readonly audit: Audit;
+  readonly passkeys: Passkeys;
+  readonly attempts: SignInAttempts;
+  readonly factors: FactorStore;
+}
+
+export function createSignInPages(parts: SignInPageParts) {
   const {
     site,
     startSession,
@@ -33,7 +55,7 @@ export function createSignInPages(services: SignInServices) {
     emails,
     audit,
     passkeys,
-  } = services;
+  } = parts;
 
   const showSignIn = async (
     response: Response,
@@ -127,7 +149,7 @@ export function createSignInPages(services: SignInServices) {
     const showError = (text: string): Promise<void> =>
       showSignIn(response, context, { validationErrors: [{ field: 'passkey', text }], status: 400 });
     // Only the IP address counts: whoever knows the id of a passkey must not lock its owner out.
-    const attempt = await services.beginSocialAttempt(request.ip ?? '');
+    const attempt = await parts.attempts.beginSocial(request.ip ?? '');
     const showLocked = (retryAfter: number): Promise<void> => {
       const text = setRetryAfterAndExplain(response, retryAfter, 'Too many sign-ins have failed.');
       return showSignIn(response, context, { validationErrors: [{ text }], status: 429 });
@@ -148,8 +170,8 @@ export function createSignInPages(services: SignInServices) {
           : 'This passkey cannot sign in here. Try again, or sign in another way.',
       );
     }
-    await services.factors.recordPasskeyUse(used.passkey.id);
-    await services.resetFailures(account, { isComplete: true });
+    await parts.factors.recordPasskeyUse(used.passkey.id);
+    await parts.attempts.resetFailures(account, { isComplete: true });
     return startSession(request, response, { account, amr: ['pop', mfa] }, context.next);
   };
 

@@ -1,15 +1,22 @@
 // Serves the sign-in at a social provider: the redirect to the provider and the callback (specification, "Social
 // identity provider login").
 import { type Request, type Response, Router } from 'express';
-import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
+import type { AccountEmails } from '../../accounts/account-emails.ts';
+import type { SocialIdentity, SocialIdentityStore } from '../../accounts/social-identity-store.ts';
+import type { Audit } from '../../audit/audit.ts';
+import type { FactorStore } from '../../factors/store.ts';
 import { errorMessages } from '../../html/error-messages.ts';
 import { queryText } from '../../html/form-body.ts';
 import { freshSignInPath, localPath, signInPath } from '../../html/local-path.ts';
-import { type Freshness, newBrowserSecret } from '../../social/authorization-flow.ts';
-import { titleOfProvider } from '../../social/settings.ts';
+import type { Site } from '../../html/site.ts';
+import type { BrowserCookies } from '../../http/browser-cookies.ts';
+import type { Interactions } from '../../oidc/authorization/interactions.ts';
+import { type AuthorizationFlow, type Freshness, newBrowserSecret } from '../../social/authorization-flow.ts';
+import { type SocialProviders, titleOfProvider } from '../../social/settings.ts';
 import { type FlowPurpose, otherPurposes } from '../../social/store.ts';
+import type { BrowserSessions } from './browser-session.ts';
 import { type Failure, failurePage, signInPageOf, unknownProviderPage } from './social-failure-pages.ts';
-import type { SignInServices } from './start-session.ts';
+import type { StartSession } from './start-session.ts';
 
 /** The cookie that identifies the browser at the callback. */
 const cookieName = '_social';
@@ -18,8 +25,21 @@ const cookieLifetimeSeconds = 3600;
 
 export type SocialRoutes = ReturnType<typeof createSocialRoutes>;
 
-export function createSocialRoutes(services: SignInServices) {
-  const { cookies, interactions, providers, authorizationFlow, site, sessions, socialIdentities, audit } = services;
+export interface SocialRouteParts extends Pick<StartSession, 'startSession'> {
+  readonly cookies: BrowserCookies;
+  readonly interactions: Interactions;
+  readonly providers: SocialProviders;
+  readonly authorizationFlow: AuthorizationFlow;
+  readonly site: Site;
+  readonly sessions: BrowserSessions;
+  readonly socialIdentities: SocialIdentityStore;
+  readonly audit: Audit;
+  readonly emails: AccountEmails;
+  readonly factors: FactorStore;
+}
+
+export function createSocialRoutes(parts: SocialRouteParts) {
+  const { cookies, interactions, providers, authorizationFlow, site, sessions, socialIdentities, audit } = parts;
 
   const showFailure = (response: Response, name: string, purpose: FlowPurpose, failure: Failure): Promise<void> =>
     site.showMessage(response, failurePage(name, titleOfProvider(providers, name), purpose, failure));
@@ -85,7 +105,7 @@ export function createSocialRoutes(services: SignInServices) {
       return showNotAdded('Confirm your e-mail address first. Then add the provider again.');
     }
     audit.record({ kind: 'social.linked', accountId, address: request.ip, detail: { provider } });
-    await services.emails.sendSocialLinked(signedIn.account, title);
+    await parts.emails.sendSocialLinked(signedIn.account, title);
     response.redirect(303, '/account?done=linked');
   };
 
@@ -101,7 +121,7 @@ export function createSocialRoutes(services: SignInServices) {
     request: Request,
     response: Response,
     purpose: FlowPurpose,
-    { identity, isFresh, signedInAt }: { readonly identity: SocialIdentity } & Freshness,
+    { identity, isFresh, signedInAt }: { identity: SocialIdentity } & Freshness,
   ) => {
     const { provider: name } = identity;
     const { interactionUid, returnTo } = purpose;
@@ -109,7 +129,7 @@ export function createSocialRoutes(services: SignInServices) {
     const interaction = interactionUid === null ? undefined : await interactions.findByUid(interactionUid);
     const needsProof = interaction?.needsFreshSignIn === true && isFresh !== true;
     if (needsProof && isFresh === false) return refuseOldSignIn(request, response, name, purpose);
-    const account = await services.findOrCreateSocialAccount(identity);
+    const account = await parts.socialIdentities.findOrCreateAccount(identity);
     if (account.disabledAt) {
       const detail = { reason: 'account disabled' };
       audit.record({ kind: 'sign-in.refused', accountId: account.id, address: request.ip, detail });
@@ -118,11 +138,11 @@ export function createSocialRoutes(services: SignInServices) {
     // `fed` (federated) means that another provider has authenticated the user.
     const user = { account, signedInAt, acr: `idp:${name}`, amr: ['fed'] };
     // A second factor proves that the user is there.
-    if (interaction && needsProof && !(await services.factors.hasSecondFactor(account.id))) {
-      return services.startSession(request, response, user, { returnTo: freshSignInPath(interaction.uid) });
+    if (interaction && needsProof && !(await parts.factors.hasSecondFactor(account.id))) {
+      return parts.startSession(request, response, user, { returnTo: freshSignInPath(interaction.uid) });
     }
     const destination = interactionUid === null ? { returnTo: returnTo ?? '/account' } : { interactionUid };
-    await services.startSession(request, response, user, destination);
+    await parts.startSession(request, response, user, destination);
   };
 
   /** Makes the sign-in fresh of a user who has just signed in again at the provider. */
@@ -143,7 +163,7 @@ export function createSocialRoutes(services: SignInServices) {
       });
     }
     const user = { account, acr: `idp:${name}`, amr: ['fed'] };
-    await services.startSession(request, response, user, { returnTo: purpose.returnTo ?? '/account' });
+    await parts.startSession(request, response, user, { returnTo: purpose.returnTo ?? '/account' });
   };
 
   const router = Router();

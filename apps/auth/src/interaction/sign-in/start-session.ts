@@ -1,16 +1,19 @@
 // Starts a session: the one door for every way to sign in. repository-tests/imports.test.ts lists who may use it.
 //
 // If the account has a second factor that the user has not proved yet, the user is only half signed in: the session
-// starts after the page for the second factor (factors/second-factor-pages.ts).
+// starts after the page for the second factor (interaction/second-factor-pages.ts).
+import type { Database } from '@bay-booking/service/database/database';
 import type { Request, Response } from 'express';
 import type { Account } from '../../accounts/store.ts';
+import type { Audit } from '../../audit/audit.ts';
+import type { PendingSignIns } from '../../factors/pending-sign-in-store.ts';
+import type { FactorStore } from '../../factors/store.ts';
 import { secondFactorPath } from '../../html/local-path.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { BrowserCookies } from '../../http/browser-cookies.ts';
 import type { Interactions } from '../../oidc/authorization/interactions.ts';
 import type { ProvenIdentity, ProviderSessions } from '../../oidc/sessions.ts';
 import { randomToken } from '../../secrets.ts';
-import type { Services, Stores } from '../../services.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { DeviceCookies } from './device-cookie.ts';
 import { addSession } from './new-session-store.ts';
@@ -23,10 +26,11 @@ export type Destination = { readonly interactionUid: string } | { readonly retur
 
 export type StartSession = ReturnType<typeof createStartSession>;
 
-/** What the ways to sign in use. */
-export type SignInServices = Services & StartSession;
-
 export interface StartSessionOptions {
+  readonly db: Database;
+  readonly audit: Audit;
+  readonly factors: FactorStore;
+  readonly pendingSignIns: PendingSignIns;
   readonly providerSessions: Pick<ProviderSessions, 'start'>;
   readonly sessions: Pick<BrowserSessions, 'set' | 'forget'>;
   readonly devices: Pick<DeviceCookies, 'issue'>;
@@ -41,10 +45,17 @@ const cookieLifetimeSeconds = 10 * 60;
 /** Proved by a second factor, or by a passkey that has checked who the user is (RFC 8176). */
 export const mfa = 'mfa';
 
-export function createStartSession(
-  { db, audit, factors, pendingSignIns }: Stores,
-  { providerSessions, sessions, devices, cookies, interactions }: StartSessionOptions,
-) {
+export function createStartSession({
+  db,
+  audit,
+  factors,
+  pendingSignIns,
+  providerSessions,
+  sessions,
+  devices,
+  cookies,
+  interactions,
+}: StartSessionOptions) {
   /** If another account was signed in, its session ends. */
   const start = async (request: Request, response: Response, { account, ...proven }: ProvenUser) => {
     const accountId = account.id;

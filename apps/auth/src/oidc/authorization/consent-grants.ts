@@ -14,6 +14,8 @@ export interface DecidedScopes {
   readonly declined: readonly string[];
 }
 
+export type ConsentGrants = ReturnType<typeof createConsentGrants>;
+
 export function createConsentGrants(provider: () => Provider, { audience, isCustom }: ResourceServer) {
   return {
     async find(grantId: string | undefined, owner: GrantOwner): Promise<DecidedScopes | undefined> {

@@ -1,12 +1,17 @@
 // Configures the device flow of oidc-provider (RFC 8628).
 import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider';
-import type { Services } from '../../services.ts';
-import { showPage } from '../pages.ts';
+import type { Audit } from '../../audit/audit.ts';
+import { type ProviderPages, showPage } from '../pages.ts';
 import { pollIntervalSeconds } from '../storage/device-codes.ts';
 
 type DeviceFlow = NonNullable<NonNullable<Configuration['features']>['deviceFlow']>;
 
-export const createDeviceFlow = ({ providerPages: pages, audit }: Services): DeviceFlow => ({
+export interface DeviceFlowParts {
+  readonly providerPages: ProviderPages;
+  readonly audit: Audit;
+}
+
+export const createDeviceFlow = ({ providerPages: pages, audit }: DeviceFlowParts): DeviceFlow => ({
   enabled: true,
   deviceInfo: () => ({}),
   successSource: async (ctx) => {

@@ -18,6 +18,8 @@ type NewInteraction = new (uid: string, payload: object) => InstanceType<Provide
 
 export type DeviceRequest = NonNullable<Awaited<ReturnType<ReturnType<typeof createDeviceSignIn>>>>;
 
+export type FindDeviceRequest = ReturnType<typeof createDeviceSignIn>;
+
 /**
  * Returns a function that finds the device request of a user code. The function resolves to undefined if the code is
  * unknown or expired, if the user has already decided, or if the client was removed.

@@ -3,7 +3,7 @@
 import { decodeJwt } from 'jose';
 import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
 import type { LimitPushedRequests } from '../../guard/pushed-request-limit.ts';
-import type { Services } from '../../services.ts';
+import type { SocialProviders } from '../../social/settings.ts';
 import { effectiveScopes, type RegisteredClient } from '../clients/registered-client.ts';
 import type { AuthorizationQuery, Next } from '../request-state.ts';
 import { normaliseScope, splitScope } from '../scopes.ts';
@@ -91,8 +91,13 @@ export function setAcr(provider: Provider): void {
   });
 }
 
+export interface RequestCheckParts {
+  readonly providers: SocialProviders;
+  readonly limitPushedRequests: LimitPushedRequests;
+}
+
 /** The setting `extraParams.idp`. oidc-provider calls it for every request after its own checks. */
-export function createRequestCheck({ providers, limitPushedRequests }: Services) {
+export function createRequestCheck({ providers, limitPushedRequests }: RequestCheckParts) {
   return async (ctx: KoaContextWithOIDC, idp: string | undefined, client: RegisteredClient): Promise<void> => {
     setEffectiveScope(ctx, client);
     if (idp !== undefined && !providers.has(idp)) {

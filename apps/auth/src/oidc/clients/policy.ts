@@ -4,13 +4,17 @@ import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { matchesSecret } from '../../clients/secret.ts';
 import { addressKey } from '../../guard/keys.ts';
 import type { RateLimit } from '../../http/rate-limit.ts';
-import type { Services } from '../../services.ts';
 import { requestState } from '../request-state.ts';
-import { normaliseScope, offlineAccess, splitScope } from '../scopes.ts';
+import { normaliseScope, offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
 import { deviceCodeGrantType } from './grant-types.ts';
 import { checkRequestedScopes, effectiveScopes, ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 
-export function applyClientPolicy(provider: Provider, { tokenRateLimit, scopes }: Services): void {
+export interface ClientPolicyParts {
+  readonly tokenRateLimit: RateLimit;
+  readonly scopes: ScopeTable;
+}
+
+export function applyClientPolicy(provider: Provider, { tokenRateLimit, scopes }: ClientPolicyParts): void {
   const prototype = provider.Client.prototype as RegisteredClient;
   const { grantTypeAllowed, responseTypeAllowed } = prototype;
 

@@ -1,17 +1,27 @@
 // Serves introspection (RFC 7662) and revocation (RFC 7009) of JWT access tokens, which oidc-provider rejects with
 // `unsupported_token_type` after it has authenticated the client.
 import type { JWK, KoaContextWithOIDC, Provider } from 'oidc-provider';
-import type { Services } from '../../services.ts';
+import type { AccountStore } from '../../accounts/store.ts';
+import type { Audit } from '../../audit/audit.ts';
+import type { RevocationStore } from '../../revocations/store.ts';
 import { ownMetadataOf, type RegisteredClient } from '../clients/registered-client.ts';
 import { routes } from '../paths.ts';
 import type { Next } from '../request-state.ts';
+import type { ArtifactStore } from '../storage/artifacts.ts';
 import { createAccessTokenVerifier, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
 import { findActive } from '../tokens/active-token.ts';
+
+export interface IntrospectionParts {
+  readonly artifacts: ArtifactStore;
+  readonly accounts: AccountStore;
+  readonly audit: Audit;
+  readonly revocations: RevocationStore;
+}
 
 export function registerJwtIntrospection(
   provider: Provider,
   keys: readonly JWK[],
-  { artifacts, accounts, audit, revocations }: Services,
+  { artifacts, accounts, audit, revocations }: IntrospectionParts,
 ): void {
   const verify = createAccessTokenVerifier({ issuer: provider.issuer, keys });
 

@@ -1,14 +1,16 @@
 // Serves userinfo for JWT access tokens (OpenID Connect Core section 5.3). oidc-provider accepts only opaque tokens.
 import express, { type RequestHandler, Router } from 'express';
+import type { AccountStore } from '../../accounts/store.ts';
 import { allowEveryOrigin } from '../../http/cors.ts';
 import { handleRejectedBody } from '../../http/rejected-body.ts';
-import type { Services } from '../../services.ts';
+import type { RevocationStore } from '../../revocations/store.ts';
 import { routes } from '../paths.ts';
 import type { ProviderManager } from '../provider-manager.ts';
 import { isOpenidFamily, splitScope } from '../scopes.ts';
 import { createAccessTokenVerifier, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
 import { findActive } from '../tokens/active-token.ts';
 import { claimsOf } from '../tokens/claims.ts';
+import type { ProofVerifier } from '../tokens/dpop.ts';
 import { type BearerError, moveBodyTokenToHeader, presentedTokenOf, sendBearerError } from './bearer-token.ts';
 import { createBindingCheck, invalidToken } from './token-binding.ts';
 
@@ -20,8 +22,14 @@ const missingScope: BearerError = {
   scope: 'openid',
 };
 
+export interface UserinfoParts {
+  readonly proofs: ProofVerifier;
+  readonly accounts: AccountStore;
+  readonly revocations: RevocationStore;
+}
+
 export function createUserinfo(
-  { proofs, accounts, revocations }: Services,
+  { proofs, accounts, revocations }: UserinfoParts,
   { provider, signingKeys }: Pick<ProviderManager, 'provider' | 'signingKeys'>,
 ): Router {
   const findBindingError = createBindingCheck(proofs);

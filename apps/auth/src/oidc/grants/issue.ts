@@ -1,10 +1,11 @@
 // Issues the tokens of the grant types `password` and `social_access_token`, with the steps that oidc-provider takes
 // for authorization codes. The library has no public function for them.
 import type { TokenEndpointGrantContext } from 'oidc-provider';
-import type { Services } from '../../services.ts';
 import { requestState } from '../request-state.ts';
 import { offlineAccess } from '../scopes.ts';
-import { verifyProofOfRequest } from '../tokens/dpop.ts';
+import { type ProofVerifier, verifyProofOfRequest } from '../tokens/dpop.ts';
+import type { ResourceServer } from '../tokens/resource-server.ts';
+import type { TokenLifetimes } from '../tokens/token-lifetimes.ts';
 
 export interface TokenRequest {
   readonly accountId: string;
@@ -15,9 +16,15 @@ export interface TokenRequest {
   readonly amr: string[];
 }
 
+export interface IssueParts {
+  readonly resource: ResourceServer;
+  readonly lifetimes: TokenLifetimes;
+  readonly proofs: ProofVerifier;
+}
+
 export async function issueTokens(
   ctx: TokenEndpointGrantContext,
-  { resource, lifetimes, proofs }: Services,
+  { resource, lifetimes, proofs }: IssueParts,
   { accountId, granted, gty, acr, amr }: TokenRequest,
 ): Promise<void> {
   const { client, provider } = ctx.oidc;

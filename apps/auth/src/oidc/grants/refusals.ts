@@ -1,11 +1,12 @@
 // Refuses token requests of users who are locked out, or who must sign in on our pages with a second factor.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
-import type { Services } from '../../services.ts';
+import type { Audit } from '../../audit/audit.ts';
+import type { FactorStore } from '../../factors/store.ts';
 import { orUnavailable } from '../unavailable.ts';
 
 /** @throws {errors.InvalidGrant} if the account has a second factor, which a token request cannot contain */
 export async function refuseMissingFactor(
-  { factors, audit }: Pick<Services, 'factors' | 'audit'>,
+  { factors, audit }: { factors: FactorStore; audit: Audit },
   accountId: string,
 ): Promise<void> {
   if (!(await orUnavailable(() => factors.hasSecondFactor(accountId)))) return;

@@ -1,9 +1,10 @@
 // Adjusts the responses of the endpoints that authenticate clients (docs/behaviour-auth.md, "Errors of the token
 // endpoint" and "Cross-origin requests").
 import type { KoaContextWithOIDC } from 'oidc-provider';
-import type { Services } from '../../services.ts';
+import type { AuthConfig } from '../../config.ts';
 import { webOriginsOf } from '../clients/registered-client.ts';
 import { routes } from '../paths.ts';
+import type { ResourceServer } from '../tokens/resource-server.ts';
 
 const crossOriginEndpoints: ReadonlySet<string> = new Set([
   routes.pushed_authorization_request,
@@ -23,7 +24,10 @@ export function prepareMachineRequest(ctx: KoaContextWithOIDC): void {
   if (ctx.method === 'POST') ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate, Retry-After, DPoP-Nonce');
 }
 
-export function finishMachineResponse(ctx: KoaContextWithOIDC, { config, resource }: Services): void {
+export function finishMachineResponse(
+  ctx: KoaContextWithOIDC,
+  { config, resource }: { config: AuthConfig; resource: ResourceServer },
+): void {
   const lacksGrantType = ctx.path === routes.token && ctx.oidc?.params?.grant_type === undefined;
   if (!lacksGrantType) correctFailedAuthentication(ctx);
   if (ctx.status === 401 && !ctx.response.get('WWW-Authenticate')) {

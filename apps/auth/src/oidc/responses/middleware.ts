@@ -4,12 +4,14 @@ import { noteCause } from '@bay-booking/service/http/app';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { AuthConfig } from '../../config.ts';
 import { serverError } from '../../http/error-handler.ts';
 import { retryAfter, temporarilyUnavailable } from '../../http/unavailable.ts';
-import type { Services } from '../../services.ts';
-import { showPage } from '../pages.ts';
+import { type ProviderPages, showPage } from '../pages.ts';
 import { discoveryPaths, methodsOf, routes } from '../paths.ts';
 import { type Next, requestState } from '../request-state.ts';
+import type { ScopeTable } from '../scopes.ts';
+import type { ResourceServer } from '../tokens/resource-server.ts';
 import { correctDiscoveryDocument } from './discovery-document.ts';
 import { finishMachineResponse, isMachineEndpoint, prepareMachineRequest } from './machine-endpoints.ts';
 
@@ -23,9 +25,17 @@ const libraryDocumentHeaders = {
   'Referrer-Policy': 'strict-origin-when-cross-origin',
 } as const;
 
+export interface ResponseParts {
+  readonly logger: Logger;
+  readonly providerPages: ProviderPages;
+  readonly scopes: ScopeTable;
+  readonly config: AuthConfig;
+  readonly resource: ResourceServer;
+}
+
 /** Must be registered first, because middleware gets only the errors of later middleware. */
-export function registerResponseMiddleware(provider: Provider, services: Services): void {
-  const { logger, providerPages: pages } = services;
+export function registerResponseMiddleware(provider: Provider, parts: ResponseParts): void {
+  const { logger, providerPages: pages } = parts;
   const showNotFound = async (ctx: KoaContextWithOIDC): Promise<void> => {
     const page = { status: 404, error: 'not_found', description: 'There is no such page.' };
     showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status: 404 });
@@ -39,10 +49,10 @@ export function registerResponseMiddleware(provider: Provider, services: Service
     } catch (error) {
       respondToError(ctx, error as Error, logger);
     }
-    if (isMachineEndpoint(ctx.path)) finishMachineResponse(ctx, services);
+    if (isMachineEndpoint(ctx.path)) finishMachineResponse(ctx, parts);
     if (ctx.status === 503) ctx.set('Retry-After', retryAfter);
     if (ctx.path === routes.jwks && ctx.status === 200) ctx.set('Cache-Control', `public, max-age=${jwksMaxAge}`);
-    if (discoveryPaths.has(ctx.path) && ctx.status === 200) correctDiscoveryDocument(ctx, services.scopes);
+    if (discoveryPaths.has(ctx.path) && ctx.status === 200) correctDiscoveryDocument(ctx, parts.scopes);
     // oidc-provider has not served the path or the method.
     if (ctx.status === 404 && !ctx.body) respondToWrongMethod(ctx);
     if (ctx.status === 404 && !ctx.body) await showNotFound(ctx);

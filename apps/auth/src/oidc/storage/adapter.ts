@@ -1,14 +1,29 @@
 // Chooses the adapter that stores each kind of oidc-provider's records.
+import type { Database } from '@bay-booking/service/database/database';
 import type { Adapter } from 'oidc-provider';
-import type { Services } from '../../services.ts';
+import type { ClientStore } from '../../clients/store.ts';
 import { providerMetadata } from '../clients/metadata.ts';
+import type { ScopeTable } from '../scopes.ts';
 import { orUnavailable } from '../unavailable.ts';
+import type { ArtifactStore } from './artifacts.ts';
+import type { DeviceCodes } from './device-codes.ts';
+import type { EndSession } from './ended-sessions.ts';
 import { createPushedRequestAdapter } from './pushed-requests.ts';
 import { createRefreshTokenAdapter } from './refresh-tokens.ts';
 import { createSessionAdapter } from './sessions.ts';
 
-export function createAdapter(services: Services): (model: string) => Adapter {
-  const { artifacts, clients, deviceCodes, scopes } = services;
+export interface AdapterParts {
+  readonly artifacts: ArtifactStore;
+  readonly clients: ClientStore;
+  readonly deviceCodes: DeviceCodes;
+  readonly scopes: ScopeTable;
+  readonly db: Database;
+  readonly lifetimes: { readonly interaction: number };
+  readonly endSession: EndSession;
+}
+
+export function createAdapter(parts: AdapterParts): (model: string) => Adapter {
+  const { artifacts, clients, deviceCodes, scopes } = parts;
   /** Every request reads the database, so a disabled client is rejected at once. */
   const findClient = async (id: string) => {
     const client = await orUnavailable(() => clients.findActive(id));
@@ -23,11 +38,11 @@ export function createAdapter(services: Services): (model: string) => Adapter {
       case 'DeviceCode':
         return deviceCodes.adapter;
       case 'PushedAuthorizationRequest':
-        return createPushedRequestAdapter(adapter, services);
+        return createPushedRequestAdapter(adapter, parts);
       case 'RefreshToken':
-        return createRefreshTokenAdapter(adapter, services);
+        return createRefreshTokenAdapter(adapter, parts);
       case 'Session':
-        return createSessionAdapter(adapter, services);
+        return createSessionAdapter(adapter, parts);
       default:
         return adapter;
     }

@@ -1,10 +1,10 @@
 // Stores pushed authorization requests (RFC 9126). A browser must open one within 60 s, but it is stored until the
 // sign-in has ended, so that only one of two windows gets a code. The parameters, which oidc-provider reads as an
 // unsigned JWT, are stored as JSON, because base64 would add a third to their length.
+import type { Database } from '@bay-booking/service/database/database';
 import { decodeJwt, type JWTPayload, UnsecuredJWT } from 'jose';
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
-import type { Services } from '../../services.ts';
 import { queryOrUnavailable } from '../unavailable.ts';
 
 interface FoundRequest {
@@ -13,7 +13,10 @@ interface FoundRequest {
   readonly remaining: number;
 }
 
-export function createPushedRequestAdapter(adapter: Adapter, { db, lifetimes }: Services): Adapter {
+export function createPushedRequestAdapter(
+  adapter: Adapter,
+  { db, lifetimes }: { db: Database; lifetimes: { readonly interaction: number } },
+): Adapter {
   return {
     ...adapter,
     upsert: (id, { request, ...payload }, expiresIn) => {

@@ -1,7 +1,7 @@
 // Stores refresh tokens. One statement consumes a token and stores the next one, so either both happen or nothing.
+import type { Database } from '@bay-booking/service/database/database';
 import type { Adapter } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
-import type { Services } from '../../services.ts';
 import { currentRequestState } from '../request-state.ts';
 import { queryOrUnavailable } from '../unavailable.ts';
 import { columns, placeholders, rejectSecondUse, valuesOf } from './artifact-row.ts';
@@ -13,7 +13,7 @@ const rotateStatement = `
      where model = 'RefreshToken' and id = $10 and consumed_at is null returning 1)
   insert into oidc_artifact (${columns}) select ${placeholders} from used returning 1 as done`;
 
-export function createRefreshTokenAdapter(adapter: Adapter, { db }: Services): Adapter {
+export function createRefreshTokenAdapter(adapter: Adapter, { db }: { db: Database }): Adapter {
   return {
     ...adapter,
     /** oidc-provider stores the next token after this, and `upsert` then consumes the used one. */

@@ -1,13 +1,13 @@
 // Stores sessions. Requests of one browser often run at the same time, so each writes only the fields that it changed,
 // and does not store a session again that has ended. An idle session is not found, by no page and no endpoint.
-import { jsonText } from '@bay-booking/service/database/database';
+import { type Database, jsonText } from '@bay-booking/service/database/database';
 import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider';
 import { hashSecret } from '../../secrets.ts';
-import type { Services } from '../../services.ts';
 import { currentRequestState, type FoundSession } from '../request-state.ts';
 import { queryOrUnavailable } from '../unavailable.ts';
 import { payloadOf, valuesOf, withoutSecrets } from './artifact-row.ts';
 import { upsertStatement } from './artifacts.ts';
+import type { EndSession } from './ended-sessions.ts';
 
 /** The user of a session that was not used for this time must sign in again. */
 const idleLimit = '2 hours';
@@ -41,7 +41,10 @@ const mergeStatement = `
    where model = 'Session' and uid = $8 and account_id is not distinct from $9 and (id = $1 or $10)
   returning 1 as done`;
 
-export function createSessionAdapter(adapter: Adapter, { db, endSession }: Services): Adapter {
+export function createSessionAdapter(
+  adapter: Adapter,
+  { db, endSession }: { db: Database; endSession: EndSession },
+): Adapter {
   const merge = async (found: FoundSession, id: string, payload: AdapterPayload, expiresIn: number | undefined) => {
     const { authorizations: oldAuthorizations = {}, ...oldFields } = found.payload;
     const { authorizations: newAuthorizations = {}, ...newFields } = payload;

@@ -1,10 +1,10 @@
 // Selects the facilities for the claim `facilities` of an access token (docs/behaviour-auth.md, "Access tokens").
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { AccountStore } from '../../accounts/store.ts';
 import type { Membership } from '../../facilities/roles.ts';
-import type { Services } from '../../services.ts';
 import { ownMetadataOf } from '../clients/registered-client.ts';
 import { requestState } from '../request-state.ts';
-import { scopesOfRole, splitScope } from '../scopes.ts';
+import { type ScopeTable, scopesOfRole, splitScope } from '../scopes.ts';
 import { orUnavailable } from '../unavailable.ts';
 import { membershipsFor } from './claims.ts';
 
@@ -25,7 +25,13 @@ export type FacilitiesClaim = (
   token: TokenOfFacilities,
 ) => Promise<readonly string[] | undefined>;
 
-export function createFacilitiesClaim({ accounts, scopes }: Services): FacilitiesClaim {
+export function createFacilitiesClaim({
+  accounts,
+  scopes,
+}: {
+  accounts: AccountStore;
+  scopes: ScopeTable;
+}): FacilitiesClaim {
   const membershipsOfAccount = async (
     ctx: KoaContextWithOIDC,
     accountId: string,

@@ -4,6 +4,8 @@ import { ownMetadataOf, type RegisteredClient } from '../clients/registered-clie
 const year = 365 * 24 * 3600;
 const idToken = 3600;
 
+export type TokenLifetimes = ReturnType<typeof createTokenLifetimes>;
+
 export function createTokenLifetimes({
   accessTokenTtl,
   refreshTokenTtl,

@@ -2,13 +2,15 @@
 // (specification, "Bookings API access", step 1).
 import { type Response, Router } from 'express';
 import { isEmailAddress } from '../../accounts/field-rules.ts';
+import type { Audit } from '../../audit/audit.ts';
 import { roleNames } from '../../facilities/roles.ts';
 import { field, queryText, textOfKey } from '../../html/form-body.ts';
 import type { FormState } from '../../html/site.ts';
 import { setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';
-import type { Services } from '../../services.ts';
-import { type InvitationError, maxMembers } from '../invitations/invitation-store.ts';
-import type { Member } from '../members/member-store.ts';
+import type { FacilityEmails } from '../facility-emails.ts';
+import { type InvitationError, type InvitationStore, maxMembers } from '../invitations/invitation-store.ts';
+import type { Invitations } from '../invitations/invitations.ts';
+import type { Member, MemberStore } from '../members/member-store.ts';
 import {
   actorOf,
   breadcrumbsOfFacilityPage,
@@ -77,8 +79,16 @@ function describeMembers(members: readonly Member[], ownAccountId: string, facil
   });
 }
 
+export interface FacilityParts {
+  readonly audit: Audit;
+  readonly members: MemberStore;
+  readonly facilityEmails: FacilityEmails;
+  readonly invitationStore: InvitationStore;
+  readonly invitations: Invitations;
+}
+
 export function facilityRoutes(
-  { audit, members, facilityEmails, invitationStore, invitations }: Services,
+  { audit, members, facilityEmails, invitationStore, invitations }: FacilityParts,
   pages: PortalPages,
 ): Router {
   const showFacility = async (

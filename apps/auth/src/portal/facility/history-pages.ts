@@ -1,7 +1,8 @@
 // Serves the history of a facility: who changed what, when and from which IP address.
+import type { Database } from '@bay-booking/service/database/database';
 import { Router } from 'express';
+import type { Audit } from '../../audit/audit.ts';
 import { queryText } from '../../html/form-body.ts';
-import type { Services } from '../../services.ts';
 import { breadcrumbsBelowFacility, type PortalPages } from '../page.ts';
 import { describeEvent } from './event-descriptions.ts';
 import { findHistoryPage, type HistoryRow, maxHistoryPage } from './history-store.ts';
@@ -9,7 +10,12 @@ import { findHistoryPage, type HistoryRow, maxHistoryPage } from './history-stor
 const nameOfOperator = ({ operator }: HistoryRow['detail']): string | undefined =>
   operator === undefined ? undefined : 'The operator of the service';
 
-export function historyRoutes({ db, audit }: Services, pages: PortalPages): Router {
+export interface HistoryParts {
+  readonly db: Database;
+  readonly audit: Audit;
+}
+
+export function historyRoutes({ db, audit }: HistoryParts, pages: PortalPages): Router {
   const router = Router();
   router.get(
     '/portal/facilities/:facilityId/history',

@@ -4,17 +4,21 @@ import { type Request, type Response, Router } from 'express';
 import { validateName } from '../../accounts/field-rules.ts';
 import { validateNewPassword, validatePasswordLength } from '../../accounts/password-policy.ts';
 import { hashPassword } from '../../accounts/passwords.ts';
-import type { Account } from '../../accounts/store.ts';
+import type { Account, AccountStore } from '../../accounts/store.ts';
+import type { Audit } from '../../audit/audit.ts';
 import { roleNames } from '../../facilities/roles.ts';
+import type { UsageLimit } from '../../guard/usage-limit.ts';
 import { field, queryText, rawField } from '../../html/form-body.ts';
 import { signInPath } from '../../html/local-path.ts';
-import type { FormState } from '../../html/site.ts';
+import type { FormState, Site } from '../../html/site.ts';
 import { fieldErrors, setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';
-import type { SignInServices } from '../../interaction/sign-in/start-session.ts';
+import type { BrowserSessions } from '../../interaction/sign-in/browser-session.ts';
+import type { StartSession } from '../../interaction/sign-in/start-session.ts';
+import type { FacilityEmails } from '../facility-emails.ts';
 import type { PortalPages } from '../page.ts';
 import { accountKindFor } from '../rules.ts';
-import type { InvitedAccount } from './acceptance-store.ts';
-import type { Invitation } from './invitation-store.ts';
+import type { AcceptanceStore, InvitedAccount } from './acceptance-store.ts';
+import type { Invitation, InvitationStore } from './invitation-store.ts';
 
 interface InvitationContext {
   readonly token: string;
@@ -28,8 +32,19 @@ const csrfContext = 'invitation';
 const maxTokenLength = 200;
 const pathOf = (token: string): string => `/portal/invitation?token=${encodeURIComponent(token)}`;
 
-export function acceptanceRoutes(services: SignInServices, pages: PortalPages): Router {
-  const { site, sessions, accounts, invitationStore, acceptances, audit, facilityEmails } = services;
+export interface AcceptanceParts extends Pick<StartSession, 'startSession'> {
+  readonly site: Site;
+  readonly sessions: BrowserSessions;
+  readonly accounts: AccountStore;
+  readonly invitationStore: InvitationStore;
+  readonly acceptances: AcceptanceStore;
+  readonly audit: Audit;
+  readonly facilityEmails: FacilityEmails;
+  readonly newPasswordLimit: UsageLimit;
+}
+
+export function acceptanceRoutes(parts: AcceptanceParts, pages: PortalPages): Router {
+  const { site, sessions, accounts, invitationStore, acceptances, audit, facilityEmails } = parts;
 
   const showRefusal = (response: Response, status: number, title: string, text: string): Promise<void> =>
     site.showMessage(response, {
@@ -113,7 +128,7 @@ export function acceptanceRoutes(services: SignInServices, pages: PortalPages): 
       password: validatePasswordLength(password),
     });
     if (invalid.length > 0) return showErrors(400, ...invalid);
-    const waitSeconds = await services.newPasswordLimit.use(invitation.id);
+    const waitSeconds = await parts.newPasswordLimit.use(invitation.id);
     if (waitSeconds > 0) {
       const text = setRetryAfterAndExplain(response, waitSeconds, 'Too many passwords were tried.');
       return showErrors(429, { text });
@@ -134,7 +149,7 @@ export function acceptanceRoutes(services: SignInServices, pages: PortalPages): 
     const detail = { by: 'invitation' };
     audit.record({ kind: 'account.registered', accountId: account.id, address: request.ip, detail });
     const returnTo = await complete(response, context, account.id);
-    await services.startSession(request, response, { account, amr: ['pwd'] }, { returnTo });
+    await parts.startSession(request, response, { account, amr: ['pwd'] }, { returnTo });
   };
 
   /** Runs the handler if the link belongs to an open invitation. Otherwise shows why the link does not work. */

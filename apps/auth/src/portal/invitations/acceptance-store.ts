@@ -21,6 +21,8 @@ type LockedInvitation = Pick<Invitation, 'id' | 'facilityId' | 'email' | 'role'>
 export const replaceableCondition = `a.kind = 'user' and a.email is not null and not a.email_verified
   and not exists (select from membership m where m.account_id = a.id)`;
 
+export type AcceptanceStore = ReturnType<typeof createAcceptanceStore>;
+
 export function createAcceptanceStore({ db }: { db: Database }) {
   const lockInvitation = async (tx: Queryable, token: string): Promise<LockedInvitation | undefined> => {
     const [row] = await query<LockedInvitation>(

@@ -1,8 +1,8 @@
 // Handles the buttons that send an invitation again and that withdraw it, after a confirmation.
 import { type Request, type Response, Router } from 'express';
 import { roleNames } from '../../facilities/roles.ts';
+import type { Site } from '../../html/site.ts';
 import { setRetryAfterAndExplain } from '../../html/validation-errors.ts';
-import type { Services } from '../../services.ts';
 import {
   actorOf,
   breadcrumbsBelowFacility,
@@ -13,7 +13,8 @@ import {
   type PortalPages,
 } from '../page.ts';
 import { mayInvite } from '../rules.ts';
-import type { Invitation } from './invitation-store.ts';
+import type { Invitation, InvitationStore } from './invitation-store.ts';
+import type { Invitations } from './invitations.ts';
 
 type InvitationHandler = (
   request: Request,
@@ -21,7 +22,13 @@ type InvitationHandler = (
   context: ManagerContext & { invitation: Invitation },
 ) => Promise<void>;
 
-export function invitationRoutes({ invitationStore, invitations, site }: Services, pages: PortalPages): Router {
+export interface InvitationParts {
+  readonly invitationStore: InvitationStore;
+  readonly invitations: Invitations;
+  readonly site: Site;
+}
+
+export function invitationRoutes({ invitationStore, invitations, site }: InvitationParts, pages: PortalPages): Router {
   const showNotOpen = (response: Response, facility: ManagedFacility): Promise<void> =>
     site.showMessage(response, {
       status: 409,

@@ -47,6 +47,8 @@ const source = `invitation i join facility f on f.id = i.facility_id
 /** An expired invitation can be sent again, so it is still undecided. */
 const undecidedCondition = 'i.accepted_at is null and i.withdrawn_at is null';
 
+export type InvitationStore = ReturnType<typeof createInvitationStore>;
+
 export function createInvitationStore({ db }: { db: Database }) {
   const find = async (facilityId: string, id: string, on: Queryable = db): Promise<Invitation | undefined> => {
     const [row] = await query<Invitation>(

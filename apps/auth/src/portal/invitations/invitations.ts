@@ -1,19 +1,26 @@
 // Sends, resends and withdraws invitations, and records it in the history of the facility.
 import type { Queryable } from '@bay-booking/service/database/database';
+import type { Logger } from '@bay-booking/service/logging';
+import type { Audit } from '../../audit/audit.ts';
 import type { Actor } from '../../clients/store.ts';
+import type { AuthConfig } from '../../config.ts';
 import type { UsageLimit } from '../../guard/usage-limit.ts';
 import type { Mailer } from '../../outbox/mailer.ts';
-import type { Stores } from '../../services.ts';
 import { invitationEmail } from './invitation-email.ts';
 import type {
   Invitation,
   InvitationChangeError,
   InvitationError,
+  InvitationStore,
   NewInvitation,
   SentInvitation,
 } from './invitation-store.ts';
 
 export interface InvitationsOptions {
+  readonly config: Pick<AuthConfig, 'issuer'>;
+  readonly invitationStore: InvitationStore;
+  readonly audit: Audit;
+  readonly logger: Logger;
   readonly mailer: Mailer;
   readonly perFacility: UsageLimit;
   readonly perRecipient: UsageLimit;
@@ -22,10 +29,17 @@ export interface InvitationsOptions {
 /** `isMailed` is false if the invitation was stored, but its e-mail could not be queued. */
 type SendResult<E> = { readonly isMailed: boolean } | { readonly error: E } | { readonly waitSeconds: number };
 
-export function createInvitations(
-  { config, invitationStore: store, audit, logger }: Stores,
-  { mailer, perFacility, perRecipient }: InvitationsOptions,
-) {
+export type Invitations = ReturnType<typeof createInvitations>;
+
+export function createInvitations({
+  config,
+  invitationStore: store,
+  audit,
+  logger,
+  mailer,
+  perFacility,
+  perRecipient,
+}: InvitationsOptions) {
   const record = (kind: string, { facilityId, email, role, id }: Invitation, actor: Actor): void =>
     audit.record({ kind, ...actor, facilityId, detail: { email, role, invitation: id } });
 

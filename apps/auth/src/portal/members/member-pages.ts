@@ -1,8 +1,10 @@
 // Serves the pages where the role of a member is changed or revoked. Each page first shows the consequences.
 import { type Request, type Response, Router } from 'express';
+import type { Audit } from '../../audit/audit.ts';
 import { roleNames } from '../../facilities/roles.ts';
 import { field } from '../../html/form-body.ts';
-import type { Services } from '../../services.ts';
+import type { Site } from '../../html/site.ts';
+import type { FacilityEmails } from '../facility-emails.ts';
 import {
   actorOf,
   breadcrumbsBelowFacility,
@@ -12,7 +14,7 @@ import {
   type PortalPages,
 } from '../page.ts';
 import { assignableRoles, mayRevoke } from '../rules.ts';
-import type { Member, RoleChange, RoleChangeError } from './member-store.ts';
+import type { Member, MemberStore, RoleChange, RoleChangeError } from './member-store.ts';
 
 interface MemberContext extends ManagerContext {
   readonly member: Member;
@@ -22,7 +24,14 @@ interface MemberContext extends ManagerContext {
 
 type MemberHandler = (request: Request, response: Response, context: MemberContext) => Promise<void>;
 
-export function memberRoutes({ members, audit, facilityEmails, site }: Services, pages: PortalPages): Router {
+export interface MemberParts {
+  readonly members: MemberStore;
+  readonly audit: Audit;
+  readonly facilityEmails: FacilityEmails;
+  readonly site: Site;
+}
+
+export function memberRoutes({ members, audit, facilityEmails, site }: MemberParts, pages: PortalPages): Router {
   /** Runs the handler with the member that the path names. */
   const withMember =
     (handler: MemberHandler): ManagerHandler =>

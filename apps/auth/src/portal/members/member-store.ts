@@ -63,6 +63,8 @@ const countMembers = (kind: AccountKind): string =>
   `(select count(*)::int from membership o join account a on a.id = o.account_id
      where o.facility_id = f.id and a.kind = '${kind}')`;
 
+export type MemberStore = ReturnType<typeof createMemberStore>;
+
 export function createMemberStore({ db }: { db: Database }) {
   const find = async (facilityId: string, accountId: string, database: Queryable = db): Promise<Member | undefined> => {
     const sql = `select ${columns} from ${source} where m.facility_id = $1 and a.id = $2`;

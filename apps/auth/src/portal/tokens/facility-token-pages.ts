@@ -1,8 +1,10 @@
 // Serves the pages where owners and staff see the personal access tokens of the facility's service accounts, and revoke
 // one.
+import type { Database } from '@bay-booking/service/database/database';
 import { type Request, type Response, Router } from 'express';
+import type { Audit } from '../../audit/audit.ts';
 import { queryText, textOfKey } from '../../html/form-body.ts';
-import type { Services } from '../../services.ts';
+import type { FacilityEmails } from '../facility-emails.ts';
 import {
   actorOf,
   breadcrumbsBelowFacility,
@@ -31,7 +33,13 @@ const notices: Readonly<Record<string, string>> = {
 };
 const nameOf = ({ name }: FacilityToken): string => name || 'this token';
 
-export function facilityTokenRoutes({ db, audit, facilityEmails }: Services, pages: PortalPages): Router {
+export interface FacilityTokenParts {
+  readonly db: Database;
+  readonly audit: Audit;
+  readonly facilityEmails: FacilityEmails;
+}
+
+export function facilityTokenRoutes({ db, audit, facilityEmails }: FacilityTokenParts, pages: PortalPages): Router {
   const withToken =
     (handler: TokenHandler): ManagerHandler =>
     async (request, response, context) => {

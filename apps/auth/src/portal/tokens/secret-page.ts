@@ -2,8 +2,9 @@
 import type { Response } from 'express';
 import type { TokenAccess } from '../../clients/metadata.ts';
 import type { NewSecret } from '../../clients/store.ts';
-import { scopesOfAccess } from '../../oidc/scopes.ts';
-import type { Services } from '../../services.ts';
+import type { AuthConfig } from '../../config.ts';
+import type { Site } from '../../html/site.ts';
+import { type ScopeTable, scopesOfAccess } from '../../oidc/scopes.ts';
 import { type PortalPages, tokensBreadcrumb } from '../page.ts';
 
 export interface ShownSecret extends NewSecret {
@@ -29,7 +30,13 @@ const needsNoEncoding = (text: string): boolean => /^[\w.:/~-]*$/.test(text);
 const curlOption = ([field, value]: [string, string]): string =>
   `  ${needsNoEncoding(value) ? '-d' : '--data-urlencode'} ${shellQuote(`${field}=${value}`)}`;
 
-export function createSecretPage({ config, scopes, site }: Services, pages: PortalPages) {
+export interface SecretPageParts {
+  readonly config: AuthConfig;
+  readonly scopes: ScopeTable;
+  readonly site: Site;
+}
+
+export function createSecretPage({ config, scopes, site }: SecretPageParts, pages: PortalPages) {
   const tokenCommand = ({ clientId, clientSecret, access }: ShownSecret): string => {
     const form = {
       grant_type: 'client_credentials',

@@ -2,6 +2,8 @@
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret } from '../../secrets.ts';
 
+export type SubmittedForms = ReturnType<typeof createSubmittedForms>;
+
 export function createSubmittedForms({ db }: { db: Database }) {
   return {
     /**

@@ -1,14 +1,16 @@
 // Serves the pages where a service account rotates and revokes its personal access tokens. Each page first shows the
 // consequences for the software that uses the token.
 import { type Request, type Response, Router } from 'express';
-import type { PersonalAccessToken } from '../../clients/store.ts';
+import type { ClientStore, PersonalAccessToken } from '../../clients/store.ts';
 import { field } from '../../html/form-body.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
-import type { SignedInHandler } from '../../html/site.ts';
+import type { SignedInHandler, Site } from '../../html/site.ts';
 import { randomToken } from '../../secrets.ts';
-import type { Services } from '../../services.ts';
+import type { FacilityEmails } from '../facility-emails.ts';
+import type { MemberStore } from '../members/member-store.ts';
 import { actorOf, idParameter, type PortalPages, timeZoneOf, tokensBreadcrumb } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
+import type { SubmittedForms } from './submitted-form-store.ts';
 import { tokenPath } from './token-pages.ts';
 
 interface TokenContext {
@@ -23,8 +25,16 @@ type TokenHandler = (request: Request, response: Response, context: TokenContext
 /** The choices of a user who rotates a token: the number of seconds for which the old secret still works. */
 const overlaps = [0, 3_600, 86_400, 7 * 86_400] as const;
 
+export interface TokenChangeParts {
+  readonly clients: ClientStore;
+  readonly members: MemberStore;
+  readonly submittedForms: SubmittedForms;
+  readonly site: Site;
+  readonly facilityEmails: FacilityEmails;
+}
+
 export function tokenChangeRoutes(
-  { clients, members, submittedForms, site, facilityEmails }: Services,
+  { clients, members, submittedForms, site, facilityEmails }: TokenChangeParts,
   pages: PortalPages,
   secretPage: SecretPage,
 ): Router {

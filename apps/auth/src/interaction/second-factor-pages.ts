@@ -1,19 +1,22 @@
 // Serves the page that asks a user whose sign-in is pending for the account's second factor.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import type { Account } from '../accounts/store.ts';
+import type { AccountEmails } from '../accounts/account-emails.ts';
+import type { SignInAttempts } from '../accounts/sign-in.ts';
+import type { Account, AccountStore } from '../accounts/store.ts';
+import type { Audit } from '../audit/audit.ts';
+import type { Passkeys } from '../factors/passkeys.ts';
+import type { PendingSignIn, PendingSignIns, StoredDestination } from '../factors/pending-sign-in-store.ts';
+import type { FactorStore } from '../factors/store.ts';
 import { errorMessages } from '../html/error-messages.ts';
 import { field, queryText, rawField } from '../html/form-body.ts';
 import { localPath, secondFactorPath, signInPath } from '../html/local-path.ts';
 import { hasTwoFactors } from '../html/signed-in.ts';
-import type { FormState } from '../html/site.ts';
+import type { FormState, Site } from '../html/site.ts';
 import { setRetryAfterAndExplain } from '../html/validation-errors.ts';
-import {
-  type Destination,
-  mfa,
-  pendingSignInCookie,
-  type SignInServices,
-} from '../interaction/sign-in/start-session.ts';
-import type { PendingSignIn, StoredDestination } from './pending-sign-in-store.ts';
+import type { BrowserCookies } from '../http/browser-cookies.ts';
+import type { BrowserSessions } from './sign-in/browser-session.ts';
+import type { DeviceCookies } from './sign-in/device-cookie.ts';
+import { type Destination, mfa, pendingSignInCookie, type StartSession } from './sign-in/start-session.ts';
 
 interface HalfSignedIn {
   readonly id: string;
@@ -25,8 +28,22 @@ const csrfContext = 'second-factor';
 /** A recovery code with spaces. */
 const maxCodeLength = 40;
 
-export function secondFactorRoutes(services: SignInServices): Router {
-  const { site, accounts, factors, pendingSignIns, cookies, devices, sessions, startSession, audit } = services;
+export interface SecondFactorParts extends Pick<StartSession, 'startSession' | 'askForMissingFactor'> {
+  readonly site: Site;
+  readonly accounts: AccountStore;
+  readonly factors: FactorStore;
+  readonly pendingSignIns: PendingSignIns;
+  readonly cookies: BrowserCookies;
+  readonly devices: DeviceCookies;
+  readonly sessions: BrowserSessions;
+  readonly audit: Audit;
+  readonly passkeys: Passkeys;
+  readonly attempts: SignInAttempts;
+  readonly emails: AccountEmails;
+}
+
+export function secondFactorRoutes(parts: SecondFactorParts): Router {
+  const { site, accounts, factors, pendingSignIns, cookies, devices, sessions, startSession, audit } = parts;
 
   const browserSecretOf = (request: Request, response: Response): string =>
     cookies.get(request, response, pendingSignInCookie) ?? '';
@@ -57,13 +74,13 @@ export function secondFactorRoutes(services: SignInServices): Router {
       username: account.username,
       passkey: passkeys.length > 0 && {
         kind: 'get',
-        options: JSON.stringify(await services.passkeys.secondFactorOptions(account.id, passkeys)),
+        options: JSON.stringify(await parts.passkeys.secondFactorOptions(account.id, passkeys)),
       },
       hasAuthenticatorApp: authenticatorApp !== undefined,
       startAgain: startOf(signIn),
       maxCodeLength,
     };
-    await site.show(response, '/factors/views/second-factor', data, {
+    await site.show(response, '/interaction/second-factor', data, {
       title: 'One more step to sign in',
       csrfContext,
       allowExternalFormTargets: signIn.interactionUid !== null,
@@ -99,15 +116,15 @@ export function secondFactorRoutes(services: SignInServices): Router {
     };
     if (!credential && code === '') return showError('Enter the code from your authenticator app, or a recovery code.');
     const device = devices.find(request, response, account);
-    const attempt = await services.beginFactorAttempt(account, request.ip ?? '', device);
+    const attempt = await parts.attempts.beginSecondFactor(account, request.ip ?? '', device);
     if ('retryAfter' in attempt) return showLocked(attempt.retryAfter);
-    const used = credential ? await services.passkeys.useAsSecondFactor(account.id, credential) : undefined;
+    const used = credential ? await parts.passkeys.useAsSecondFactor(account.id, credential) : undefined;
     const factor = used ? 'passkey' : !credential && (await factors.useCode(account.id, code));
     const lockout = factor ? await attempt.succeeded({ isComplete: true }) : await attempt.failed();
     if (!factor) {
       const reason = credential ? 'passkey not accepted' : 'wrong or used code';
       audit.record({ kind: 'factor.refused', ...event, detail: { reason } });
-      await services.warnAboutWrongFactors(account);
+      await parts.attempts.warnAboutWrongFactors(account);
     }
     if (lockout) return showLocked(lockout.retryAfter);
     if (!factor) {
@@ -121,7 +138,7 @@ export function secondFactorRoutes(services: SignInServices): Router {
     audit.record({ kind: 'factor.used', ...event, detail: { factor } });
     if (factor === 'recovery code') {
       const { recoveryCodes } = await factors.list(account.id);
-      await services.emails.sendFactorChanged(account, `A recovery code was used (${recoveryCodes} left)`);
+      await parts.emails.sendFactorChanged(account, `A recovery code was used (${recoveryCodes} left)`);
       site.noticeCodesLeft(request, response, recoveryCodes);
     }
     await complete(request, response, user, used ? 'pop' : 'otp');
@@ -140,7 +157,7 @@ export function secondFactorRoutes(services: SignInServices): Router {
     const signedIn = await sessions.current(request, response);
     if (!signedIn) return response.redirect(303, signInPath(returnTo));
     if (hasTwoFactors(signedIn)) return response.redirect(303, returnTo);
-    await services.askForMissingFactor(request, response, signedIn, { returnTo });
+    await parts.askForMissingFactor(request, response, signedIn, { returnTo });
   };
 
   const router = Router();

@@ -2,18 +2,25 @@
 
 import { createSecretBox } from '@bay-booking/service/secret-box';
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import { describeBrowser } from '../account/browser-name.ts';
+import type { AccountEmails } from '../accounts/account-emails.ts';
+import type { ConfirmationCodes } from '../accounts/confirmation-code-store.ts';
 import { validateName } from '../accounts/field-rules.ts';
 import { hasUnconfirmedAddress } from '../accounts/store.ts';
+import type { Audit } from '../audit/audit.ts';
+import type { AuthConfig } from '../config.ts';
+import { appLinkOf, createSecret, qrCodeOf, stepOfCode } from '../factors/authenticator.ts';
+import type { Passkeys } from '../factors/passkeys.ts';
+import { createRecoveryCodes } from '../factors/recovery-codes.ts';
+import { type FactorStore, maxPasskeys } from '../factors/store.ts';
 import { field, queryText, rawField, textOfKey } from '../html/form-body.ts';
 import { localPath, securityPath as path } from '../html/local-path.ts';
 import { missingProofPath, type SignedIn } from '../html/signed-in.ts';
-import type { FormState, SignedInHandler } from '../html/site.ts';
+import type { FormState, SignedInHandler, Site } from '../html/site.ts';
 import { fieldErrors, setRetryAfterAndExplain, type ValidationError } from '../html/validation-errors.ts';
-import type { SignInServices } from '../interaction/sign-in/start-session.ts';
-import { appLinkOf, createSecret, qrCodeOf, stepOfCode } from './authenticator.ts';
-import { createRecoveryCodes } from './recovery-codes.ts';
-import { maxPasskeys } from './store.ts';
+import type { BrowserCookies } from '../http/browser-cookies.ts';
+import type { SessionStore } from '../interaction/sign-in/session-store.ts';
+import type { StartSession } from '../interaction/sign-in/start-session.ts';
+import { describeBrowser } from './browser-name.ts';
 
 /** The texts that confirm a change. The query parameter `done` of the page is the key of a text. */
 const notices: Readonly<Record<string, string>> = {
@@ -31,9 +38,20 @@ const requiredText =
 const setUpCookie = '_setup';
 const setUpSeconds = 15 * 60;
 
-export function securityRoutes(services: SignInServices): Router {
-  const { site, factors, emails, audit, config, cookies, confirmationCodes, sessionStore, addFactorToSession } =
-    services;
+export interface SecurityParts extends Pick<StartSession, 'addFactorToSession'> {
+  readonly site: Site;
+  readonly factors: FactorStore;
+  readonly emails: AccountEmails;
+  readonly audit: Audit;
+  readonly config: AuthConfig;
+  readonly cookies: BrowserCookies;
+  readonly confirmationCodes: ConfirmationCodes;
+  readonly sessionStore: SessionStore;
+  readonly passkeys: Passkeys;
+}
+
+export function securityRoutes(parts: SecurityParts): Router {
+  const { site, factors, emails, audit, config, cookies, confirmationCodes, sessionStore, addFactorToSession } = parts;
   const box = createSecretBox(config.encryptionKeys);
   const setUpOwner = ({ account, sessionId }: SignedIn): string => `set-up of ${account.id} in ${sessionId}`;
 
@@ -64,7 +82,7 @@ export function securityRoutes(services: SignInServices): Router {
       isMailOn: config.mail === 'on',
       authenticatorPath: withReturn(`${path}/authenticator`, request),
     };
-    await site.show(response, '/factors/views/security', data, {
+    await site.show(response, '/account/views/security', data, {
       title: 'Sign-in security',
       width: 'wide',
       script: true,
@@ -78,7 +96,7 @@ export function securityRoutes(services: SignInServices): Router {
     { title, text }: { title: string; text: string },
   ): Promise<void> => {
     const data = { codes, title, text, next: returnPathOf(response.req) ?? path };
-    return site.show(response, '/factors/views/recovery-codes', data, { title, script: true });
+    return site.show(response, '/account/views/recovery-codes', data, { title, script: true });
   };
 
   /** Runs the handler after a fresh sign-in with the strongest factor that the account has. */
@@ -192,7 +210,7 @@ export function securityRoutes(services: SignInServices): Router {
       appLink: appLinkOf(secret, username),
       qrCode: qrCodeOf(secret, username),
     };
-    return site.show(response, '/factors/views/authenticator', data, {
+    return site.show(response, '/account/views/authenticator', data, {
       title: 'Set up an authenticator app',
       script: true,
       ...state,
@@ -250,10 +268,10 @@ export function securityRoutes(services: SignInServices): Router {
       action: withReturn(`${path}/passkey`, request),
       cancel: withReturn(path, request),
       name: name ?? describeBrowser(request.get('user-agent') ?? null),
-      options: JSON.stringify(await services.passkeys.creationOptions(account, passkeys)),
+      options: JSON.stringify(await parts.passkeys.creationOptions(account, passkeys)),
     };
     const page = { title: 'Add a passkey', script: 'passkeys', ...state } as const;
-    return site.show(response, '/factors/views/passkey', data, page);
+    return site.show(response, '/account/views/passkey', data, page);
   };
 
   const addPasskey: SignedInHandler = async (request, response, signedIn) => {
@@ -266,7 +284,7 @@ export function securityRoutes(services: SignInServices): Router {
       showPasskeyForm(response, signedIn, { validationErrors: [error], status: 400, name });
     const nameError = validateName(name, 'Enter a name, such as the name of your phone.');
     if (nameError) return showError({ field: 'name', text: nameError });
-    const passkey = await services.passkeys.create(account.id, name, rawField(request, 'passkey'));
+    const passkey = await parts.passkeys.create(account.id, name, rawField(request, 'passkey'));
     if (!passkey) return showError({ field: 'passkey', text: 'The passkey was not accepted. Try again.' });
     const mailCodeError = await checkMailCode(request, signedIn);
     if (mailCodeError) return showError({ field: 'mailCode', text: mailCodeError });
@@ -308,7 +326,7 @@ export function securityRoutes(services: SignInServices): Router {
       const name = passkey ? `the passkey “${passkey.name}”` : 'the authenticator app';
       const isLast = passkeys.length + (authenticatorApp ? 1 : 0) === 1;
       const data = { action: `${path}/${page}/remove`, cancel: path, id, name, isLast, recoveryCodes };
-      return site.show(response, '/factors/views/remove', data, { title: `Remove ${name}?` });
+      return site.show(response, '/account/views/remove', data, { title: `Remove ${name}?` });
     };
     const submit: SignedInHandler = async (request, response, signedIn) => {
       const outcome = await remove(signedIn.account.id, field(request, 'id'));
