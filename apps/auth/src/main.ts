@@ -5,7 +5,7 @@ import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { createApp } from './app.ts';
 import { readAuthConfig } from './config.ts';
-import { malformedRequestResponse } from './http/malformed-request.ts';
+import { malformedRequestResponse } from './http/errors.ts';
 
 runService(async () => {
   const config = readAuthConfig(process.env);

@@ -3,7 +3,7 @@
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { Audit, AuditEvent } from './audit/audit.ts';
-import { grantTypes } from './oidc/clients/grant-types.ts';
+import { grantTypes } from './oidc/clients/schema.ts';
 import type { SigningKey } from './signing-keys/signing-key.ts';
 
 const knownGrantTypes: ReadonlySet<string> = new Set(grantTypes);

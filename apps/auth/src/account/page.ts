@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import { mayLinkIdentities, type SocialIdentityStore } from '../accounts/social-identity-store.ts';
 import { roleNames } from '../facilities/roles.ts';
 import type { FactorStore } from '../factors/store.ts';
-import { queryText, textOfKey } from '../html/form-body.ts';
+import { queryText, textOfKey } from '../html/forms.ts';
 import type { SignedIn } from '../html/signed-in.ts';
 import type { FormState, Site } from '../html/site.ts';
 import type { ConsentStore } from '../interaction/consent/consent-store.ts';

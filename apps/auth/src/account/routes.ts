@@ -2,10 +2,9 @@
 import { type Response, Router } from 'express';
 import { validateName } from '../accounts/field-rules.ts';
 import { mayLinkIdentities } from '../accounts/social-identity-store.ts';
-import { field } from '../html/form-body.ts';
+import { field, type ValidationError } from '../html/forms.ts';
 import type { SignedIn } from '../html/signed-in.ts';
 import type { SignedInHandler } from '../html/site.ts';
-import type { ValidationError } from '../html/validation-errors.ts';
 import type { SocialRoutes } from '../interaction/sign-in/social-routes.ts';
 import { otherPurposes } from '../social/store.ts';
 import { createPasswordChange, type PasswordChangeParts } from './change-password.ts';

@@ -1,5 +1,4 @@
 // Serves the page "Sign-in security", where users set up and remove passkeys, an authenticator app and recovery codes.
-
 import { createSecretBox } from '@bay-booking/service/secret-box';
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AccountEmails } from '../accounts/account-emails.ts';
@@ -8,15 +7,21 @@ import { validateName } from '../accounts/field-rules.ts';
 import { hasUnconfirmedAddress } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { AuthConfig } from '../config.ts';
-import { appLinkOf, createSecret, qrCodeOf, stepOfCode } from '../factors/authenticator.ts';
+import { appLinkOf, createRecoveryCodes, createSecret, qrCodeOf, stepOfCode } from '../factors/codes.ts';
 import type { Passkeys } from '../factors/passkeys.ts';
-import { createRecoveryCodes } from '../factors/recovery-codes.ts';
 import { type FactorStore, maxPasskeys } from '../factors/store.ts';
-import { field, queryText, rawField, textOfKey } from '../html/form-body.ts';
+import {
+  field,
+  fieldErrors,
+  queryText,
+  rawField,
+  setRetryAfterAndExplain,
+  textOfKey,
+  type ValidationError,
+} from '../html/forms.ts';
 import { localPath, securityPath as path } from '../html/local-path.ts';
 import { missingProofPath, type SignedIn } from '../html/signed-in.ts';
 import type { FormState, SignedInHandler, Site } from '../html/site.ts';
-import { fieldErrors, setRetryAfterAndExplain, type ValidationError } from '../html/validation-errors.ts';
 import type { BrowserCookies } from '../http/browser-cookies.ts';
 import type { SessionStore } from '../interaction/sign-in/session-store.ts';
 import type { StartSession } from '../interaction/sign-in/start-session.ts';

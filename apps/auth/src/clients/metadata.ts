@@ -1,4 +1,5 @@
-// Defines the type of stored clients.
+// Defines stored clients, and our own settings of a client, which an import file sets (docs/import.md).
+import type { FromSchema } from 'json-schema-to-ts';
 
 /** A personal access token belongs to a service account. */
 export type ClientKind = 'standard' | 'driving-range' | 'personal-access-token';
@@ -15,7 +16,7 @@ export interface StoredClient {
   readonly id: string;
   readonly kind: ClientKind;
   readonly pkce: PkcePolicy;
-  /** OpenID Connect client metadata, and our own settings (settings.ts). */
+  /** OpenID Connect client metadata, and our own settings. */
   readonly metadata: Readonly<Record<string, unknown>>;
   /** Space-separated. Empty for a personal access token, whose scope is fixed. */
   readonly scope: string;
@@ -27,3 +28,21 @@ export interface StoredClient {
   /** The SHA-256 of each valid secret. During a rotation there are two. */
   readonly secretHashes: readonly string[];
 }
+
+export const clientSettingSchemas = {
+  /** The lifetime of the client's access tokens in seconds. Default: ACCESS_TOKEN_TTL. */
+  access_token_ttl: { type: 'integer', minimum: 60, maximum: 86_400 },
+  /** With `fapi2`, the client must also follow the rules of the FAPI 2.0 Security Profile. */
+  profile: { enum: ['fapi2'] },
+} as const;
+
+export type ClientSettings = FromSchema<{
+  readonly type: 'object';
+  readonly properties: typeof clientSettingSchemas;
+  readonly additionalProperties: false;
+}>;
+
+export const clientSettingNames = ['access_token_ttl', 'profile'] as const satisfies (keyof ClientSettings)[];
+
+export const clientSettingsOf = ({ access_token_ttl, profile }: Readonly<Record<string, unknown>>) =>
+  ({ access_token_ttl, profile }) as ClientSettings;

@@ -14,7 +14,7 @@ import { createScopeTable } from '../oidc/scopes.ts';
 import { createProviderSessions } from '../oidc/sessions.ts';
 import { createArtifactStore } from '../oidc/storage/artifacts.ts';
 import { createDeviceCodes } from '../oidc/storage/device-codes.ts';
-import { createEndSession } from '../oidc/storage/ended-sessions.ts';
+import { createEndSession } from '../oidc/storage/sessions.ts';
 import { createProofVerifier, nonceSecretOf } from '../oidc/tokens/dpop.ts';
 import { createReplayDetection } from '../oidc/tokens/replay-detection.ts';
 import { createResourceServer } from '../oidc/tokens/resource-server.ts';

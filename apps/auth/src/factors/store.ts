@@ -3,8 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import { createSecretBox } from '@bay-booking/service/secret-box';
 import { withoutNul } from '../accounts/store.ts';
-import { stepOfCode } from './authenticator.ts';
-import { hashRecoveryCode } from './recovery-codes.ts';
+import { hashRecoveryCode, stepOfCode } from './codes.ts';
 
 export interface StoredPasskey {
   readonly id: string;

@@ -1,8 +1,7 @@
-// Sends an error page if the handler of a page throws an error.
+// Sends an error page if the handler of a page throws an error. Defines the titles and texts of general error pages.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import { noteCause } from '@bay-booking/service/http/app';
 import type { ErrorRequestHandler } from 'express';
-import { errorMessages } from './error-messages.ts';
 import { type FindLayoutUser, renderPage } from './render.ts';
 import { sendHtml } from './response-headers.ts';
 
@@ -39,3 +38,31 @@ function messageFor(error: PageError, status: number) {
   if (status === 503) return errorMessages.unavailable;
   return status >= 500 ? errorMessages.internal : errorMessages.badRequest;
 }
+
+export interface ErrorMessage {
+  readonly title: string;
+  readonly text: string;
+}
+
+export const errorMessages = {
+  signInExpired: {
+    title: 'This sign-in has expired',
+    text:
+      'It was open for too long, is already complete, or was started in another browser. ' +
+      'Go back to the page where you began to sign in, and start again.',
+  },
+  formExpired: {
+    title: 'This form has expired',
+    text: 'It was open for too long, or it was not sent from our page. Go back, reload the page and try again.',
+  },
+  notFound: {
+    title: 'Page not found',
+    text: 'The page does not exist, or it belongs to a facility or an account that is not yours. Check the address.',
+  },
+  badRequest: { title: 'Invalid request', text: 'The request could not be read. Go back and try again.' },
+  unavailable: {
+    title: 'Temporarily unavailable',
+    text: 'The service is temporarily unavailable. Try again in a moment.',
+  },
+  internal: { title: 'Something went wrong', text: 'The page could not be shown. Try again in a moment.' },
+} as const satisfies Readonly<Record<string, ErrorMessage>>;

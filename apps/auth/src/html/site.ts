@@ -3,14 +3,12 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { BrowserCookies } from '../http/browser-cookies.ts';
 import type { CsrfTokens } from './csrf-tokens.ts';
-import { errorMessages } from './error-messages.ts';
-import { createErrorHandler } from './error-page.ts';
-import { rawField, readForm } from './form-body.ts';
+import { createErrorHandler, errorMessages } from './error-page.ts';
+import { errorsByField, rawField, readForm, type ValidationError } from './forms.ts';
 import { signInPath } from './local-path.ts';
 import { type FindLayoutUser, type Layout, type LayoutUser, renderPage } from './render.ts';
 import { type HtmlOptions, sendHtml } from './response-headers.ts';
 import type { FindSignedIn, SignedIn } from './signed-in.ts';
-import { errorsByField, type ValidationError } from './validation-errors.ts';
 
 export interface Page extends HtmlOptions, Omit<Layout, 'user' | 'codesLeft'> {
   /**

@@ -1,7 +1,7 @@
 // Renders the pages for which oidc-provider calls our code: errors that cannot be sent to a client, the sign-out that a
 // client requests (OpenID Connect RP-Initiated Logout 1.0), and the end of the sign-in for a device.
 import type { IncomingMessage } from 'node:http';
-import { type ErrorMessage, errorMessages } from '../html/error-messages.ts';
+import { type ErrorMessage, errorMessages } from '../html/error-page.ts';
 import { type FindLayoutUser, renderPage } from '../html/render.ts';
 import type { ErrorPage, ProviderPages } from '../oidc/pages.ts';
 import { routes } from '../oidc/paths.ts';

@@ -5,7 +5,7 @@ import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
 import type { Response } from 'express';
 import type { JWK, Provider } from 'oidc-provider';
-import { retryAfter } from '../http/unavailable.ts';
+import { retryAfter } from '../http/errors.ts';
 import type { SigningKey } from '../signing-keys/signing-key.ts';
 import { type KeyStore, WrongEncryptionKey } from '../signing-keys/store.ts';
 import { unavailable } from './unavailable.ts';

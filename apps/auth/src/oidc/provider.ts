@@ -20,9 +20,8 @@ import {
   setAcr,
   twoFactors,
 } from './authorization/requests.ts';
-import { checkClientAssertion } from './clients/assertions.ts';
 import { allowLoopbackRedirects } from './clients/loopback-redirects.ts';
-import { applyClientPolicy, type ClientPolicyParts } from './clients/policy.ts';
+import { applyClientPolicy, type ClientPolicyParts, checkClientAssertion } from './clients/policy.ts';
 import { allowedScopes, ownMetadataOf } from './clients/registered-client.ts';
 import { clientSettings, features } from './clients/schema.ts';
 import { hostCookieName } from './cookies.ts';
@@ -38,8 +37,7 @@ import { type ResponseParts, registerResponseMiddleware } from './responses/midd
 import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
 import { sessionTtl } from './sessions.ts';
 import { type AdapterParts, createAdapter } from './storage/adapter.ts';
-import { createExtraTokenClaims, customizeJwt } from './tokens/access-token-claims.ts';
-import { claimsOf } from './tokens/claims.ts';
+import { claimsOf, createExtraTokenClaims, customizeJwt } from './tokens/claims.ts';
 import { nonceSecretOf } from './tokens/dpop.ts';
 import {
   createFacilitiesClaim,
@@ -51,7 +49,14 @@ import { type RecordFirstUse, registerReplayDetection } from './tokens/replay-de
 import type { ResourceServer } from './tokens/resource-server.ts';
 import type { TokenLifetimes } from './tokens/token-lifetimes.ts';
 import { orUnavailable } from './unavailable.ts';
-import './responses/library-warnings.ts';
+
+// Silences two warnings of oidc-provider that are wrong here: our own endpoints read the body of a request on purpose,
+// and our own client protects the outgoing requests (outbound-fetch.ts).
+const wrongWarnings = /already parsed request body|failed to setup SSRF protection for fetch/;
+const { warn } = console;
+console.warn = (...values: unknown[]): void => {
+  if (!wrongWarnings.test(String(values[0]))) warn(...values);
+};
 
 export interface ProviderParts
   extends AdapterParts,
@@ -76,7 +81,7 @@ export function createProvider(parts: ProviderParts, keys: readonly JWK[]): Prov
   const { config, resource } = parts;
   const facilitiesClaim = createFacilitiesClaim(parts);
   const provider = new Provider(config.issuer, createConfiguration(parts, keys, facilitiesClaim));
-  // Koa may trust the X-Forwarded-* headers, because http/trusted-host.ts has overwritten them.
+  // Koa may trust the X-Forwarded-* headers, because http/corrected-request.ts has overwritten them.
   provider.proxy = true;
 
   // The first middleware is the outermost.

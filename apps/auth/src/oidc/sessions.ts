@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 import type { ArtifactStore } from './storage/artifacts.ts';
-import type { EndSession } from './storage/ended-sessions.ts';
+import type { EndSession } from './storage/sessions.ts';
 
 /** In seconds since the last use by a client. storage/sessions.ts finds a session for a shorter time. */
 const storedFor = 14 * 24 * 3600;

@@ -1,7 +1,7 @@
 // Converts errors of an unavailable database to a 503 `temporarily_unavailable`.
 import { isUnavailable, type Queryable, query } from '@bay-booking/service/database/database';
 import { errors } from 'oidc-provider';
-import { temporarilyUnavailable } from '../http/unavailable.ts';
+import { temporarilyUnavailable } from '../http/errors.ts';
 
 export function unavailable(cause: unknown): Error {
   const error = new errors.TemporarilyUnavailable(temporarilyUnavailable.error_description, {

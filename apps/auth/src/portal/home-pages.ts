@@ -2,7 +2,7 @@
 // other users an explanation how to get a role.
 import { Router } from 'express';
 import { roleNames } from '../facilities/roles.ts';
-import { queryText } from '../html/form-body.ts';
+import { queryText } from '../html/forms.ts';
 import type { SignedInHandler, Site } from '../html/site.ts';
 import type { MemberStore } from './members/member-store.ts';
 import { facilityPath, type PortalPages, welcomeNotice } from './page.ts';

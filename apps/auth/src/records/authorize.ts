@@ -5,8 +5,7 @@ import { type BearerError, challengeOf, presentedTokenOf } from '../oidc/endpoin
 import { createBindingCheck, invalidToken } from '../oidc/endpoints/token-binding.ts';
 import type { ProviderManager } from '../oidc/provider-manager.ts';
 import { splitScope } from '../oidc/scopes.ts';
-import { createAccessTokenVerifier } from '../oidc/tokens/access-token-verifier.ts';
-import { findActive } from '../oidc/tokens/active-token.ts';
+import { createAccessTokenVerifier, findActive } from '../oidc/tokens/access-token-verifier.ts';
 import type { RevocationStore } from '../revocations/store.ts';
 import { accountErrors } from './records.ts';
 

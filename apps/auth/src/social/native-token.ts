@@ -4,8 +4,7 @@
 // another app could sign in here as any user of that app.
 import type { Logger } from '@bay-booking/service/logging';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
-import { ProfileError } from './profile.ts';
-import { NativeTokenError, type SocialProvider } from './provider.ts';
+import { NativeTokenError, ProfileError, type SocialProvider } from './provider.ts';
 import type { SocialProviders } from './settings.ts';
 
 const maxTokenLength = 8_192;

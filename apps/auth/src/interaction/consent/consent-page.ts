@@ -1,7 +1,7 @@
 // Shows the consent page of an authorization request, and stores the decision of the user.
 import type { Request, Response } from 'express';
 import type { Audit } from '../../audit/audit.ts';
-import { field, fields } from '../../html/form-body.ts';
+import { field, fields } from '../../html/forms.ts';
 import type { Site } from '../../html/site.ts';
 import type { ConsentGrants, GrantOwner } from '../../oidc/authorization/consent-grants.ts';
 import { type Interaction, InteractionExpired } from '../../oidc/authorization/interactions.ts';

@@ -1,5 +1,5 @@
 // Defines the texts of the page that ends the sign-in for a device.
-import type { ErrorMessage } from '../../html/error-messages.ts';
+import type { ErrorMessage } from '../../html/error-page.ts';
 
 export const deviceMessages = {
   denied: {

@@ -5,7 +5,7 @@ import { Router } from 'express';
 import type { SocialIdentityStore } from '../../accounts/social-identity-store.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { Passkeys } from '../../factors/passkeys.ts';
-import { queryText } from '../../html/form-body.ts';
+import { queryText } from '../../html/forms.ts';
 import { localPath } from '../../html/local-path.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { Site } from '../../html/site.ts';

@@ -9,7 +9,7 @@ import type { SocialIdentityStore } from '../../accounts/social-identity-store.t
 import type { AccountStore } from '../../accounts/store.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { FactorStore } from '../../factors/store.ts';
-import { queryText } from '../../html/form-body.ts';
+import { queryText } from '../../html/forms.ts';
 import type { MessagePage, Site } from '../../html/site.ts';
 import { type SocialProviders, titleOfProvider } from '../../social/settings.ts';
 import type { SessionStore } from './session-store.ts';

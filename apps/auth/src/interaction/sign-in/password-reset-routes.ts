@@ -11,9 +11,8 @@ import type { Account, AccountStore } from '../../accounts/store.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { ClientStore } from '../../clients/store.ts';
 import type { UsageLimit } from '../../guard/usage-limit.ts';
-import { field, queryText, rawField } from '../../html/form-body.ts';
+import { field, queryText, rawField, setRetryAfterAndExplain, type ValidationError } from '../../html/forms.ts';
 import type { FormState, MessagePage, SignedInHandler, Site } from '../../html/site.ts';
-import { setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';
 import type { SessionStore } from './session-store.ts';
 import type { StartSession } from './start-session.ts';
 

@@ -14,10 +14,16 @@ import type { Audit } from '../../audit/audit.ts';
 import type { Passkeys } from '../../factors/passkeys.ts';
 import type { FactorStore } from '../../factors/store.ts';
 import type { UsageLimit } from '../../guard/usage-limit.ts';
-import { field, queryText, rawField } from '../../html/form-body.ts';
+import {
+  field,
+  fieldErrors,
+  queryText,
+  rawField,
+  setRetryAfterAndExplain,
+  type ValidationError,
+} from '../../html/forms.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState, Site } from '../../html/site.ts';
-import { fieldErrors, setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';
 import type { DeviceCookies } from './device-cookie.ts';
 import type { FindSignInContext, SignInContext } from './sign-in-context.ts';
 import { mfa, type StartSession } from './start-session.ts';

@@ -1,7 +1,14 @@
 // Converts a stored client to the metadata that oidc-provider reads.
 import type { ClientMetadata } from 'oidc-provider';
-import { type ClientKind, type PkcePolicy, type StoredClient, usesSecret } from '../../clients/metadata.ts';
-import { type ClientSettings, clientSettingNames, clientSettingsOf } from '../../clients/settings.ts';
+import {
+  type ClientKind,
+  type ClientSettings,
+  clientSettingNames,
+  clientSettingsOf,
+  type PkcePolicy,
+  type StoredClient,
+  usesSecret,
+} from '../../clients/metadata.ts';
 import type { Membership } from '../../facilities/roles.ts';
 import { type ScopeTable, scopesOfAccess } from '../scopes.ts';
 

@@ -1,13 +1,13 @@
-// Adds our own rules for clients to oidc-provider: hashed secrets, a rate limit, the scope rules, and the error
-// `unauthorized_client` (RFC 6749 sections 4.1.2.1 and 5.2).
+// Adds our own rules for clients to oidc-provider: hashed secrets, the claims of assertions, a rate limit, the scope
+// rules, and the error `unauthorized_client` (RFC 6749 sections 4.1.2.1 and 5.2).
+import { hash, timingSafeEqual } from 'node:crypto';
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
-import { matchesSecret } from '../../clients/secret.ts';
 import { addressKey } from '../../guard/keys.ts';
 import type { RateLimit } from '../../http/rate-limit.ts';
 import { requestState } from '../request-state.ts';
 import { normaliseScope, offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
-import { deviceCodeGrantType } from './grant-types.ts';
 import { checkRequestedScopes, effectiveScopes, ownMetadataOf, type RegisteredClient } from './registered-client.ts';
+import { deviceCodeGrantType } from './schema.ts';
 
 export interface ClientPolicyParts {
   readonly tokenRateLimit: RateLimit;
@@ -89,4 +89,38 @@ function limitRequests(ctx: KoaContextWithOIDC, client: RegisteredClient, limit:
 function withoutOfflineAccess(requested: readonly string[]): readonly string[] {
   const others = requested.filter((scope) => scope !== offlineAccess);
   return others.length > 0 ? others : requested;
+}
+
+/** Compares all hashes, so that the time does not reveal which one matches. */
+export function matchesSecret(presented: string, storedHashes: readonly string[]): boolean {
+  const presentedHash = hash('sha256', presented, 'buffer');
+  let matches = false;
+  for (const storedHash of storedHashes) {
+    const expected = Buffer.from(storedHash, 'base64url');
+    if (expected.length === presentedHash.length && timingSafeEqual(expected, presentedHash)) matches = true;
+  }
+  return matches;
+}
+
+/** The identifier of each assertion is stored until the assertion expires. */
+const maxLifetimeSeconds = 24 * 3600;
+/** FAPI 2.0 Security Profile section 5.3.2.1 */
+const maxClockSkewSeconds = 60;
+
+/**
+ * Checks the claims of a client assertion (RFC 7523 section 3) after oidc-provider has checked the signature.
+ *
+ * The audience must be the issuer as a string. Another server in a list could use the assertion at ours.
+ */
+export async function checkClientAssertion(
+  ctx: KoaContextWithOIDC,
+  { aud, exp, iat }: { readonly aud?: unknown; readonly exp?: unknown; readonly iat?: unknown },
+): Promise<void> {
+  const now = Date.now() / 1000;
+  if (aud !== ctx.oidc.issuer) throw new errors.InvalidClientAuth('audience (aud) must equal the issuer');
+  // `iat` is optional: the comparison with NaN is false.
+  if (Number(iat) > now + maxClockSkewSeconds) throw new errors.InvalidClientAuth('iat is in the future');
+  if (Number(exp) > now + maxLifetimeSeconds) {
+    throw new errors.InvalidClientAuth('the client_assertion JWT must expire within a day');
+  }
 }

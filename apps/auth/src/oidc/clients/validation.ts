@@ -3,10 +3,9 @@ import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type Adapter, type ClientMetadata, Provider } from 'oidc-provider';
 import { signingAlgorithms } from '../../signing-keys/signing-key.ts';
-import { customGrantTypes } from './grant-types.ts';
 import { allowLoopbackRedirects } from './loopback-redirects.ts';
 import { ownMetadata } from './metadata.ts';
-import { clientSettings } from './schema.ts';
+import { clientSettings, customGrantTypes } from './schema.ts';
 
 export interface ClientMetadataError {
   readonly member?: string | undefined;

@@ -8,8 +8,7 @@ import { ownMetadataOf, type RegisteredClient } from '../clients/registered-clie
 import { routes } from '../paths.ts';
 import type { Next } from '../request-state.ts';
 import type { ArtifactStore } from '../storage/artifacts.ts';
-import { createAccessTokenVerifier, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
-import { findActive } from '../tokens/active-token.ts';
+import { createAccessTokenVerifier, findActive, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
 
 export interface IntrospectionParts {
   readonly artifacts: ArtifactStore;

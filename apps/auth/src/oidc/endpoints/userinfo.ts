@@ -2,13 +2,12 @@
 import express, { type RequestHandler, Router } from 'express';
 import type { AccountStore } from '../../accounts/store.ts';
 import { allowEveryOrigin } from '../../http/cors.ts';
-import { handleRejectedBody } from '../../http/rejected-body.ts';
+import { handleRejectedBody } from '../../http/errors.ts';
 import type { RevocationStore } from '../../revocations/store.ts';
 import { routes } from '../paths.ts';
 import type { ProviderManager } from '../provider-manager.ts';
 import { isOpenidFamily, splitScope } from '../scopes.ts';
-import { createAccessTokenVerifier, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
-import { findActive } from '../tokens/active-token.ts';
+import { createAccessTokenVerifier, findActive, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
 import { claimsOf } from '../tokens/claims.ts';
 import type { ProofVerifier } from '../tokens/dpop.ts';
 import { type BearerError, moveBodyTokenToHeader, presentedTokenOf, sendBearerError } from './bearer-token.ts';

@@ -1,18 +1,18 @@
-// Completes every response of oidc-provider: errors, 404 and 405, and headers.
+// Completes every response of oidc-provider: errors, 404 and 405, headers, and the discovery document.
 import { isUnavailable } from '@bay-booking/service/database/database';
 import { noteCause } from '@bay-booking/service/http/app';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { AuthConfig } from '../../config.ts';
-import { serverError } from '../../http/error-handler.ts';
-import { retryAfter, temporarilyUnavailable } from '../../http/unavailable.ts';
+import { retryAfter, serverError, temporarilyUnavailable } from '../../http/errors.ts';
+import { publishedResponseTypes } from '../authorization/implicit-flow.ts';
+import { clientSettings } from '../clients/schema.ts';
 import { type ProviderPages, showPage } from '../pages.ts';
 import { discoveryPaths, methodsOf, routes } from '../paths.ts';
 import { type Next, requestState } from '../request-state.ts';
 import type { ScopeTable } from '../scopes.ts';
 import type { ResourceServer } from '../tokens/resource-server.ts';
-import { correctDiscoveryDocument } from './discovery-document.ts';
 import { finishMachineResponse, isMachineEndpoint, prepareMachineRequest } from './machine-endpoints.ts';
 
 /** In seconds. A new key signs only after a longer time (`keyPublishDelaySeconds`). */
@@ -99,4 +99,21 @@ function respondToWrongMethod(ctx: KoaContextWithOIDC): void {
   ctx.status = 405;
   ctx.set('Allow', methods);
   ctx.body = { error: 'invalid_request', error_description: `only ${methods} are supported here` };
+}
+
+/** Corrects the discovery document of oidc-provider (OpenID Connect Discovery 1.0, RFC 8414). */
+export function correctDiscoveryDocument(ctx: KoaContextWithOIDC, scopes: ScopeTable): void {
+  const document = ctx.body as Record<string, readonly string[]>;
+  const authMethods = document.token_endpoint_auth_methods_supported;
+  const assertionAlgorithms = document.token_endpoint_auth_signing_alg_values_supported;
+  Object.assign(document, {
+    scopes_supported: scopes.all,
+    response_types_supported: publishedResponseTypes(clientSettings.responseTypes),
+    // Without the first member, clients would use client_secret_basic for revocation (RFC 8414 section 2).
+    revocation_endpoint_auth_methods_supported: authMethods,
+    introspection_endpoint_auth_methods_supported: authMethods,
+    revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+  });
+  ctx.set('Cache-Control', 'public, max-age=60');
 }

@@ -7,10 +7,9 @@ import type { ScopeTable } from '../scopes.ts';
 import { orUnavailable } from '../unavailable.ts';
 import type { ArtifactStore } from './artifacts.ts';
 import type { DeviceCodes } from './device-codes.ts';
-import type { EndSession } from './ended-sessions.ts';
 import { createPushedRequestAdapter } from './pushed-requests.ts';
 import { createRefreshTokenAdapter } from './refresh-tokens.ts';
-import { createSessionAdapter } from './sessions.ts';
+import { createSessionAdapter, type EndSession } from './sessions.ts';
 
 export interface AdapterParts {
   readonly artifacts: ArtifactStore;

@@ -1,13 +1,13 @@
 // Stores sessions. Requests of one browser often run at the same time, so each writes only the fields that it changed,
 // and does not store a session again that has ended. An idle session is not found, by no page and no endpoint.
-import { type Database, jsonText } from '@bay-booking/service/database/database';
+import { type Database, jsonText, type Queryable } from '@bay-booking/service/database/database';
 import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider';
+import { queueLogoutTokens } from '../../outbox/store.ts';
 import { hashSecret } from '../../secrets.ts';
 import { currentRequestState, type FoundSession } from '../request-state.ts';
 import { queryOrUnavailable } from '../unavailable.ts';
 import { payloadOf, valuesOf, withoutSecrets } from './artifact-row.ts';
 import { upsertStatement } from './artifacts.ts';
-import type { EndSession } from './ended-sessions.ts';
 
 /** The user of a session that was not used for this time must sign in again. */
 const idleLimit = '2 hours';
@@ -105,3 +105,19 @@ function changesBetween(before: object, after: object) {
     removed: [...oldValues.keys()].filter((name) => !newNames.has(name)),
   };
 }
+
+/** Ends a session and queues logout tokens for its clients. `id` is the value of the session cookie. */
+export type EndSession = (id: string) => Promise<void>;
+
+export const createEndSession =
+  ({ db, sendLogoutTokens }: { db: Queryable; sendLogoutTokens: () => void }): EndSession =>
+  async (id) => {
+    await queryOrUnavailable(
+      db,
+      `with ended as (
+         delete from oidc_artifact where model = 'Session' and id = $1 returning account_id, payload)
+       ${queueLogoutTokens}`,
+      [hashSecret(id)],
+    );
+    sendLogoutTokens();
+  };

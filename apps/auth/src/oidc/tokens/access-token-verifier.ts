@@ -1,5 +1,10 @@
-// Verifies that a JWT is an access token that this server issued and that has not expired (RFC 9068 section 4).
+// Verifies that a JWT is an access token that this server issued and that has not expired (RFC 9068 section 4), and
+// finds its client and account.
 import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose';
+import type { Provider } from 'oidc-provider';
+import type { AccountWithMemberships } from '../../accounts/store.ts';
+import type { RevocationStore } from '../../revocations/store.ts';
+import { orUnavailable } from '../unavailable.ts';
 
 /** The claims. Tokens of client_credentials have no `grant_id`, and bearer tokens no `cnf` (RFC 9449 section 6.1). */
 export type VerifiedAccessToken = JWTPayload & {
@@ -32,4 +37,26 @@ export function createAccessTokenVerifier({ issuer, keys }: { issuer: string; ke
       return undefined;
     }
   };
+}
+
+export type FindAccount = (id: string) => Promise<AccountWithMemberships | undefined>;
+
+/** A token of client_credentials has neither a grant nor an account. */
+export async function findActive(
+  provider: Provider,
+  token: VerifiedAccessToken,
+  findAccount: FindAccount,
+  isRevoked: RevocationStore['isRevoked'],
+) {
+  const { client_id: clientId, grant_id: grantId, sub: subject } = token;
+  const [revoked, client, grant, account] = await Promise.all([
+    orUnavailable(() => isRevoked(token)),
+    provider.Client.find(clientId),
+    grantId === undefined ? undefined : provider.Grant.find(grantId),
+    grantId === undefined ? undefined : orUnavailable(() => findAccount(subject)),
+  ]);
+  if (revoked || !client) return undefined;
+  if (grantId === undefined) return { client };
+  const isOwn = grant?.accountId === subject && grant.clientId === clientId;
+  return isOwn && account && !account.disabledAt ? { client, grant, account } : undefined;
 }

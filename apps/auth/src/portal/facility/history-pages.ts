@@ -2,7 +2,7 @@
 import type { Database } from '@bay-booking/service/database/database';
 import { Router } from 'express';
 import type { Audit } from '../../audit/audit.ts';
-import { queryText } from '../../html/form-body.ts';
+import { queryText } from '../../html/forms.ts';
 import { breadcrumbsBelowFacility, type PortalPages } from '../page.ts';
 import { describeEvent } from './event-descriptions.ts';
 import { findHistoryPage, type HistoryRow, maxHistoryPage } from './history-store.ts';

@@ -8,10 +8,16 @@ import type { Account, AccountStore } from '../../accounts/store.ts';
 import type { Audit } from '../../audit/audit.ts';
 import { roleNames } from '../../facilities/roles.ts';
 import type { UsageLimit } from '../../guard/usage-limit.ts';
-import { field, queryText, rawField } from '../../html/form-body.ts';
+import {
+  field,
+  fieldErrors,
+  queryText,
+  rawField,
+  setRetryAfterAndExplain,
+  type ValidationError,
+} from '../../html/forms.ts';
 import { signInPath } from '../../html/local-path.ts';
 import type { FormState, Site } from '../../html/site.ts';
-import { fieldErrors, setRetryAfterAndExplain, type ValidationError } from '../../html/validation-errors.ts';
 import type { BrowserSessions } from '../../interaction/sign-in/browser-session.ts';
 import type { StartSession } from '../../interaction/sign-in/start-session.ts';
 import type { FacilityEmails } from '../facility-emails.ts';

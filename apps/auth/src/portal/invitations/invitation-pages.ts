@@ -1,8 +1,8 @@
 // Handles the buttons that send an invitation again and that withdraw it, after a confirmation.
 import { type Request, type Response, Router } from 'express';
 import { roleNames } from '../../facilities/roles.ts';
+import { setRetryAfterAndExplain } from '../../html/forms.ts';
 import type { Site } from '../../html/site.ts';
-import { setRetryAfterAndExplain } from '../../html/validation-errors.ts';
 import {
   actorOf,
   breadcrumbsBelowFacility,

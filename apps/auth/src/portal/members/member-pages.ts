@@ -2,7 +2,7 @@
 import { type Request, type Response, Router } from 'express';
 import type { Audit } from '../../audit/audit.ts';
 import { roleNames } from '../../facilities/roles.ts';
-import { field } from '../../html/form-body.ts';
+import { field } from '../../html/forms.ts';
 import type { Site } from '../../html/site.ts';
 import type { FacilityEmails } from '../facility-emails.ts';
 import {

@@ -3,7 +3,7 @@
 import type { Database } from '@bay-booking/service/database/database';
 import { type Request, type Response, Router } from 'express';
 import type { Audit } from '../../audit/audit.ts';
-import { queryText, textOfKey } from '../../html/form-body.ts';
+import { queryText, textOfKey } from '../../html/forms.ts';
 import type { FacilityEmails } from '../facility-emails.ts';
 import {
   actorOf,

@@ -2,7 +2,7 @@
 // consequences for the software that uses the token.
 import { type Request, type Response, Router } from 'express';
 import type { ClientStore, PersonalAccessToken } from '../../clients/store.ts';
-import { field } from '../../html/form-body.ts';
+import { field } from '../../html/forms.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { SignedInHandler, Site } from '../../html/site.ts';
 import { randomToken } from '../../secrets.ts';

@@ -1,9 +1,10 @@
 // Implements providers that support OAuth 2.0 without OpenID Connect, such as Facebook and GitHub.
 import * as openid from 'openid-client';
-import { identityFrom, ProfileError } from '../profile.ts';
 import {
   type CommonSettings,
+  identityFrom,
   NativeTokenError,
+  ProfileError,
   type ProviderType,
   type SocialProvider,
   text,

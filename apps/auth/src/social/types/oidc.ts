@@ -1,10 +1,11 @@
 // Implements providers that support OpenID Connect, such as Google. The discovery document is read when it is needed.
 import * as openid from 'openid-client';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
-import { identityFrom, ProfileError } from '../profile.ts';
 import {
   type CommonSettings,
+  identityFrom,
   NativeTokenError,
+  ProfileError,
   type ProviderType,
   type SocialProvider,
   text,

@@ -1,14 +1,18 @@
-// Redirects POST requests for authorization and end-session to GET (OpenID Connect Core section 3.1.2.1). For POST from
-// the site of a client, oidc-provider would need cookies with `SameSite=None`. Long requests are rejected, because they
-// are stored until the user has signed in.
+// Rewrites authorization requests before oidc-provider reads them. Long requests are rejected, because their parameters
+// are stored.
 import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import { pageHeaders } from '../../html/response-headers.ts';
-import { handleRejectedBody, type RejectedBody } from '../../http/rejected-body.ts';
+import { handleRejectedBody, type RejectedBody } from '../../http/errors.ts';
+import { rewriteAuthorizationQuery } from '../authorization/requests.ts';
 import type { ProviderPages } from '../pages.ts';
 
 /** In characters. Longer URLs do not work everywhere. */
 const maxUrlLength = 8_000;
 
+/**
+ * Redirects POST requests for authorization and end-session to GET (OpenID Connect Core section 3.1.2.1). For POST from
+ * the site of a client, oidc-provider would need cookies with `SameSite=None`.
+ */
 export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>, paths: string[]): Router {
   const showError = async (request: Request, response: Response, error: RejectedBody): Promise<void> => {
     response.set(pageHeaders());
@@ -42,5 +46,24 @@ export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>,
   router.get(paths, rejectLongUrl);
   router.post(paths, express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 100 }), redirect);
   router.use(paths, handleRejectedBody(showError));
+  return router;
+}
+
+/** In bytes. */
+const maxBody = 16_384;
+
+/**
+ * Rewrites pushed (RFC 9126) and device authorization requests (RFC 8628) like those of the authorization endpoint.
+ * Anybody can send them for a public client.
+ */
+export function rewritePushedRequests(paths: string[]): Router {
+  const router = Router();
+  // oidc-provider responds to OPTIONS with CORS headers. Express would respond without them.
+  router.options(paths, (_request, _response, next) => next('router'));
+  router.post(paths, express.urlencoded({ extended: false, limit: maxBody }), (request, _response, next) => {
+    if (request.body) request.body = rewriteAuthorizationQuery(request.body);
+    next();
+  });
+  router.use(paths, handleRejectedBody());
   return router;
 }

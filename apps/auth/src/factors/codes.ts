@@ -1,6 +1,8 @@
-// Creates the secrets of authenticator apps, and checks their codes (TOTP, RFC 6238).
+// Creates and checks the codes of second factors: authenticator apps (TOTP, RFC 6238) and recovery codes.
+import { randomInt } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import { renderSVG } from 'uqr';
+import { hashWithSalt } from '../accounts/passwords.ts';
 
 const issuer = 'Bay Booking';
 const periodSeconds = 30;
@@ -26,3 +28,20 @@ export const appLinkOf = (secret: string, username: string): string => totpOf(se
 
 /** Returns the link as a QR code in SVG. Scanners need dark modules on a light ground. */
 export const qrCodeOf = (secret: string, username: string): string => renderSVG(appLinkOf(secret, username));
+
+export const recoveryCodeCount = 10;
+/** Without letters and digits that look alike. */
+const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789';
+
+/** About 59 random bits. */
+function createCode(): string {
+  const part = () => Array.from({ length: 4 }, () => alphabet[randomInt(alphabet.length)]).join('');
+  return `${part()}-${part()}-${part()}`;
+}
+
+export const createRecoveryCodes = (): readonly string[] => Array.from({ length: recoveryCodeCount }, createCode);
+
+/** Users may type a code in capitals, and with spaces or without hyphens. */
+const normalise = (code: string): string => code.toLowerCase().replaceAll(/[\s-]/g, '');
+
+export const hashRecoveryCode = (code: string, salt: Buffer): Promise<string> => hashWithSalt(normalise(code), salt);

@@ -1,5 +1,6 @@
-// Reads the fields of posted forms and the query parameters of pages.
-import express, { type Request, type RequestHandler } from 'express';
+// Reads the fields of forms and the query parameters of pages, and defines the validation errors of forms.
+import express, { type Request, type RequestHandler, type Response } from 'express';
+import { formatWait } from './time-format.ts';
 
 /** The largest form has a checkbox for each of up to 1000 facilities. */
 export const readForm: RequestHandler = express.urlencoded({ extended: false, limit: '64kb', parameterLimit: 1_100 });
@@ -29,3 +30,22 @@ export const queryText = (request: Request, name: string): string | undefined =>
   const value = request.query[name];
   return typeof value === 'string' ? value : undefined;
 };
+
+export interface ValidationError {
+  /** The name of the form field. If it is left out, the error belongs to the whole form. */
+  readonly field?: string;
+  readonly text: string;
+}
+
+/** Returns an error for each field that has a text. */
+export const fieldErrors = (texts: Readonly<Record<string, string | undefined>>): ValidationError[] =>
+  Object.entries(texts).flatMap(([field, text]) => (text ? [{ field, text }] : []));
+
+export const errorsByField = (errors: readonly ValidationError[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(errors.flatMap(({ field, text }) => (field ? [[field, text]] : [])));
+
+/** Sets the header `Retry-After` to `seconds`. Returns a text for the user: the reason, and how long to wait. */
+export function setRetryAfterAndExplain(response: Response, seconds: number, reason: string): string {
+  response.setHeader('Retry-After', String(seconds));
+  return `${reason} Wait ${formatWait(seconds)} and try again.`;
+}
