@@ -9,7 +9,6 @@ import type { FailureCounterFactory } from '../guard/failure-counter.ts';
 import { createUserCodeGuard } from '../guard/user-code-guard.ts';
 import { assetRoutes } from '../html/asset.ts';
 import { createCsrfTokens } from '../html/csrf-tokens.ts';
-import { assets } from '../html/render.ts';
 import { createSite } from '../html/site.ts';
 import { devicePages } from '../interaction/device/device-pages.ts';
 import { createProviderPages } from '../interaction/provider-pages.ts';
@@ -73,7 +72,7 @@ export function composePages({ config, db, audit, outbox, createCounter, account
   });
 
   const router = Router();
-  router.use(assetRoutes(assets));
+  router.use(assetRoutes());
   // The error handler of `interactionRoutes` also handles the errors of the paths of `social` below `/interaction`.
   router.use(social.router);
   router.use(

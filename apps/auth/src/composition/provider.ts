@@ -3,7 +3,7 @@ import type { Database } from '@bay-booking/service/database/database';
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import type { AuthConfig } from '../config.ts';
 import type { FailureCounterFactory } from '../guard/failure-counter.ts';
-import { createPushedRequestLimit } from '../guard/pushed-request-limit.ts';
+import { createPushedRequestLimit } from '../guard/usage-limit.ts';
 import { createRateLimit } from '../http/rate-limit.ts';
 import { createConsentGrants } from '../oidc/authorization/consent-grants.ts';
 import { createDeviceSignIn } from '../oidc/authorization/device-sign-in.ts';

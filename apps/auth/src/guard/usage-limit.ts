@@ -1,5 +1,6 @@
-// Limits how often an action may happen, such as the registrations from one IP address.
+// Limits how often an action may happen, such as registrations from one IP address or pushed authorization requests.
 import type { CounterOptions, FailureCounterFactory } from './failure-counter.ts';
+import { addressKey } from './keys.ts';
 
 export type UsageLimit = ReturnType<typeof createUsageLimit>;
 
@@ -16,5 +17,21 @@ export function createUsageLimit(
       const { failures: actions, limit, resetIn } = await counter.add(toKey(text));
       return actions > limit ? resetIn : 0;
     },
+  };
+}
+
+/** Returns 0 if the request is allowed, or else the seconds until one is. Only public clients need the address. */
+export type LimitPushedRequests = (clientId: string, address: string | undefined) => Promise<number>;
+
+const windowSeconds = 60;
+
+/** Limits the requests, which are stored, of each client and of the users of public clients. */
+export function createPushedRequestLimit(createCounter: FailureCounterFactory): LimitPushedRequests {
+  const byAddress = createUsageLimit(createCounter, { name: 'push-address', limit: 300, windowSeconds }, addressKey);
+  const byClient = createUsageLimit(createCounter, { name: 'push-client', limit: 1_000, windowSeconds });
+  return async (clientId, address) => {
+    // First, so that the requests above it do not use up the limit that all users of the client share.
+    const waitSeconds = address === undefined ? 0 : await byAddress.use(address);
+    return waitSeconds > 0 ? waitSeconds : byClient.use(clientId);
   };
 }

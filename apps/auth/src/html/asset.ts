@@ -1,22 +1,50 @@
 // Serves style sheets, scripts and icons. Each path contains a hash of the content, so browsers may cache it for a
 // year.
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Router } from 'express';
 
 const yearSeconds = 365 * 24 * 3600;
 
-export interface Asset {
+interface Asset {
   readonly path: string;
   readonly type: string;
   readonly content: Buffer;
 }
 
-export function createAsset(name: string, type: string, content: Buffer): Asset {
+function createAsset(name: string, type: string, content: Buffer): Asset {
   const hash = createHash('sha256').update(content).digest('base64url').slice(0, 12);
   return { path: `/assets/${hash}/${name}`, type, content };
 }
 
-export function assetRoutes(assets: Readonly<Record<string, Asset>>): Router {
+const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+
+const require = createRequire(import.meta.url);
+const webAuthnBundle = join(dirname(require.resolve('@simplewebauthn/browser')), '../dist/bundle/index.umd.min.js');
+
+/** The files in styles/. A later one overrides an earlier one. */
+const styleSheets = ['tokens', 'elements', 'layout', 'cards', 'forms', 'sign-in', 'lists', 'portal', 'preferences'];
+
+export const assets = {
+  styles: createAsset(
+    'site.css',
+    'text/css; charset=utf-8',
+    Buffer.concat(styleSheets.map((name) => readFileSync(pathOf(`./styles/${name}.css`)))),
+  ),
+  script: createAsset('page.js', 'text/javascript; charset=utf-8', readFileSync(pathOf('./browser/page.js'))),
+  // The library SimpleWebAuthn, and our script that uses it.
+  passkeys: createAsset(
+    'passkeys.js',
+    'text/javascript; charset=utf-8',
+    Buffer.concat([readFileSync(webAuthnBundle), readFileSync(pathOf('./browser/passkeys.js'))]),
+  ),
+  icon: createAsset('icon.svg', 'image/svg+xml', readFileSync(pathOf('./icon.svg'))),
+};
+
+export function assetRoutes(): Router {
   const router = Router();
   for (const { path, type, content } of Object.values(assets)) {
     router.get(path, (_request, response) => {

@@ -1,38 +1,16 @@
 // Renders pages and e-mails from Eta templates. A template escapes every value, except the output of other templates.
-import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
-import { createAsset } from './asset.ts';
+import { assets } from './asset.ts';
 import { formatDuration, formatTime } from './time-format.ts';
 
-const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
-
-const eta = new Eta({ views: pathOf('..'), cache: true, autoEscape: true, autoTrim: false });
-
-const require = createRequire(import.meta.url);
-const webAuthnBundle = join(dirname(require.resolve('@simplewebauthn/browser')), '../dist/bundle/index.umd.min.js');
-
-/** The files in styles/. A later one overrides an earlier one. */
-const styleSheets = ['tokens', 'elements', 'layout', 'cards', 'forms', 'sign-in', 'lists', 'portal', 'preferences'];
-
-export const assets = {
-  styles: createAsset(
-    'site.css',
-    'text/css; charset=utf-8',
-    Buffer.concat(styleSheets.map((name) => readFileSync(pathOf(`./styles/${name}.css`)))),
-  ),
-  script: createAsset('page.js', 'text/javascript; charset=utf-8', readFileSync(pathOf('./browser/page.js'))),
-  // The library SimpleWebAuthn, and our script that uses it.
-  passkeys: createAsset(
-    'passkeys.js',
-    'text/javascript; charset=utf-8',
-    Buffer.concat([readFileSync(webAuthnBundle), readFileSync(pathOf('./browser/passkeys.js'))]),
-  ),
-  icon: createAsset('icon.svg', 'image/svg+xml', readFileSync(pathOf('./icon.svg'))),
-};
+const eta = new Eta({
+  views: fileURLToPath(new URL('..', import.meta.url)),
+  cache: true,
+  autoEscape: true,
+  autoTrim: false,
+});
 
 /** The header of every page shows the name of the signed-in user and a button to sign out. */
 export interface LayoutUser {

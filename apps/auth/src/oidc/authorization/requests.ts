@@ -2,7 +2,7 @@
 // unchanged, because the library rejects it.
 import { decodeJwt } from 'jose';
 import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
-import type { LimitPushedRequests } from '../../guard/pushed-request-limit.ts';
+import type { LimitPushedRequests } from '../../guard/usage-limit.ts';
 import type { SocialProviders } from '../../social/settings.ts';
 import { effectiveScopes, type RegisteredClient } from '../clients/registered-client.ts';
 import type { AuthorizationQuery, Next } from '../request-state.ts';

@@ -1,11 +1,14 @@
 // Issues the tokens of the grant types `password` and `social_access_token`, with the steps that oidc-provider takes
-// for authorization codes. The library has no public function for them.
-import type { TokenEndpointGrantContext } from 'oidc-provider';
+// for authorization codes, or rejects the request. The library has no public function for them.
+import { errors, type KoaContextWithOIDC, type TokenEndpointGrantContext } from 'oidc-provider';
+import type { Audit } from '../../audit/audit.ts';
+import type { FactorStore } from '../../factors/store.ts';
 import { requestState } from '../request-state.ts';
 import { offlineAccess } from '../scopes.ts';
 import { type ProofVerifier, verifyProofOfRequest } from '../tokens/dpop.ts';
 import type { ResourceServer } from '../tokens/resource-server.ts';
 import type { TokenLifetimes } from '../tokens/token-lifetimes.ts';
+import { orUnavailable } from '../unavailable.ts';
 
 export interface TokenRequest {
   readonly accountId: string;
@@ -72,4 +75,26 @@ export async function issueTokens(
     body.refresh_token = await refreshToken.save();
   }
   ctx.body = body;
+}
+
+/** @throws {errors.InvalidGrant} if the account has a second factor, which a token request cannot contain */
+export async function refuseMissingFactor(
+  { factors, audit }: { factors: FactorStore; audit: Audit },
+  accountId: string,
+): Promise<void> {
+  if (!(await orUnavailable(() => factors.hasSecondFactor(accountId)))) return;
+  audit.record({ kind: 'sign-in.refused', accountId, detail: { reason: 'second factor required' } });
+  throw Object.assign(new errors.InvalidGrant({ detail: 'second factor required' }), {
+    error_description: 'a second factor is required',
+  });
+}
+
+/** RFC 6749 has no error code for a lockout. */
+export function lockedOut(ctx: KoaContextWithOIDC, retryAfter: number): Error {
+  ctx.set('Retry-After', String(retryAfter));
+  return Object.assign(new errors.InvalidGrant({ detail: 'locked out' }), {
+    status: 429,
+    statusCode: 429,
+    error_description: 'too many failed sign-ins, try again later',
+  });
 }

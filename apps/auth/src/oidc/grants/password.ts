@@ -6,8 +6,7 @@ import type { FactorStore } from '../../factors/store.ts';
 import { checkRequestedScopes, effectiveScopes } from '../clients/registered-client.ts';
 import type { ScopeTable } from '../scopes.ts';
 import { unavailable } from '../unavailable.ts';
-import { type IssueParts, issueTokens } from './issue.ts';
-import { lockedOut, refuseMissingFactor } from './refusals.ts';
+import { type IssueParts, issueTokens, lockedOut, refuseMissingFactor } from './issue.ts';
 
 export interface PasswordGrantParts extends IssueParts {
   readonly scopes: ScopeTable;

@@ -11,8 +11,7 @@ import type { SocialProviders } from '../../social/settings.ts';
 import { checkRequestedScopes, effectiveScopes } from '../clients/registered-client.ts';
 import type { ScopeTable } from '../scopes.ts';
 import { unavailable } from '../unavailable.ts';
-import { type IssueParts, issueTokens } from './issue.ts';
-import { lockedOut, refuseMissingFactor } from './refusals.ts';
+import { type IssueParts, issueTokens, lockedOut, refuseMissingFactor } from './issue.ts';
 
 export interface SocialGrantParts extends IssueParts {
   readonly scopes: ScopeTable;
