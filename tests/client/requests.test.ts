@@ -250,7 +250,12 @@ describe('groups', () => {
     expect(stale.has('ERR00412')).toBe(true);
     const current = await client.groups.get(group.id);
     expect(current.bookings).toHaveLength(2);
-    await client.groups.delete(group.id, { ifMatch: current.etag });
+    const [kept] = current.bookings;
+    if (!kept) throw new Error('the group is empty');
+    expect(await client.groups.replace(group.id, { bookings: [kept], dryRun: true })).toMatchObject({ bookings: [] });
+    const replaced = await client.groups.replace(group.id, { bookings: [kept] }, { ifMatch: current.etag });
+    expect(replaced.bookings).toEqual([kept]);
+    await client.groups.delete(group.id, { ifMatch: replaced.etag });
     expect((await errorOf(client.groups.get(group.id))).has('ERR00404')).toBe(true);
   });
 

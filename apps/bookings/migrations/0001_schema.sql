@@ -133,12 +133,13 @@ create table booking (
   constraint booking_bay_fk foreign key (facility_id, bay_id) references bay (facility_id, id),
   constraint booking_dates check (end_date >= start_date),
   -- The last line of defence against double bookings. Half-open ranges do not overlap if one ends when the other begins.
-  -- A booking without a duration is a closed range, because an empty range overlaps nothing.
+  -- A booking without a duration is a closed range, because an empty range overlaps nothing. Deferrable: checked after
+  -- each statement, so one statement can exchange the bays of two bookings.
   constraint booking_no_overlap exclude using gist (
     facility_id with =,
     bay_id with =,
     tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end) with &&
-  )
+  ) deferrable
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 -- Searches and totals of a facility by time, and upcoming bookings, from the index alone.
 create index booking_by_time on booking (facility_id, start_date, id) include (end_date);

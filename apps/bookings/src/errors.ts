@@ -28,7 +28,7 @@ const hasHeader =
     name in headers;
 
 /** The endpoints that reserve a bay for a time. They apply the same rules. */
-const reservations = ['createBooking', 'updateBooking', 'createHold', 'createBookingGroup'];
+const reservations = ['createBooking', 'updateBooking', 'createHold', 'createBookingGroup', 'replaceBookingGroup'];
 
 /**
  * Every error code. `appliesTo` selects the endpoints that can return it: a group of endpoints, or a list of operation
@@ -51,7 +51,7 @@ export const errorCatalogue = {
     status: 400,
     description: 'EndDate cannot be before StartDate.',
     field: 'endDate',
-    appliesTo: [hasMandatoryDates, 'createBookingGroup'],
+    appliesTo: [hasMandatoryDates, 'createBookingGroup', 'replaceBookingGroup'],
   },
   ERR00011: {
     status: 400,
@@ -68,7 +68,7 @@ export const errorCatalogue = {
   BOOK00001: {
     status: 400,
     description: 'Another booking with the same external booking id already exists.',
-    appliesTo: ['createBooking', 'createBookingGroup'],
+    appliesTo: ['createBooking', 'createBookingGroup', 'replaceBookingGroup'],
   },
   BOOK00002: { status: 400, description: 'The booking time overlaps another booking.', appliesTo: reservations },
   BOOK00003: { status: 400, description: 'The bay is not available for booking.', appliesTo: reservations },

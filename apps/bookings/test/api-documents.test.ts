@@ -98,6 +98,7 @@ test('the document has exactly the endpoints of the specification and of docs/be
     'POST /api/webhooks/{id}/replay',
     'POST /api/webhooks/{id}/rotate',
     'PUT /api/booking-closures/{id}',
+    'PUT /api/booking-groups/{id}',
     'PUT /api/booking-holds/{id}',
     'PUT /api/booking-locations/{id}/opening-hours',
     'PUT /api/bookings/{id}',

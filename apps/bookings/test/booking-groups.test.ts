@@ -1,4 +1,4 @@
-// Tests POST, GET and DELETE /api/booking-groups (docs/behaviour.md, "Groups").
+// Tests POST, GET, PUT and DELETE /api/booking-groups (docs/behaviour.md, "Groups").
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Response } from 'supertest';
@@ -296,6 +296,152 @@ describe('GET and DELETE', () => {
       expect((await system.call(method, `${groupsPath}/not-a-uuid`)).status).toBe(404);
     }
     expect((await get(`${groupsPath}/${id.toUpperCase()}`)).body.id).toBe(id);
+  });
+});
+
+describe('PUT', () => {
+  interface Member {
+    id: string;
+    bayId: string;
+    userAlias: string;
+    startDate: string;
+    endDate: string;
+  }
+  const put = (id: string, bookings: unknown, fields: object = {}, headers: Record<string, string> = {}) =>
+    system.call('PUT', `${groupsPath}/${id}`, { body: { bookings, ...fields }, headers });
+  const entryOf = ({ id, bayId, userAlias, startDate, endDate }: Member): Member => ({
+    id,
+    bayId,
+    userAlias,
+    startDate,
+    endDate,
+  });
+  async function newGroup(fields: object = {}): Promise<{ id: string; members: Member[] }> {
+    const { status, body } = await post(party(bays, fields));
+    expect(status).toBe(201);
+    return { id: body.id, members: body.bookings.map(entryOf) };
+  }
+  const historyOf = async (id: string): Promise<string[]> =>
+    (await get(`/api/bookings/${id}/history`)).body.items.map(({ action }: { action: string }) => action);
+
+  test('changes, creates and deletes bookings at once, and a booking that stays the same gets no change', async () => {
+    const { id, members } = await newGroup({ metadata: { table: '5' } });
+    const [same, changed, left] = members as [Member, Member, Member];
+    const [added] = party(['bay-n1-04'], { externalBookingId: `added-${id}` }) as [object];
+    const { status, body, headers } = await put(id, [added, { ...changed, userAlias: 'Changed' }, same]);
+    expect(status).toBe(200);
+    expect(body.bookings).toHaveLength(3);
+    expect(body.bookings).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ ...same, metadata: { table: '5' } }),
+        expect.objectContaining({ id: changed.id, userAlias: 'Changed', groupId: id, metadata: { table: '5' } }),
+        expect.objectContaining({ ...added, groupId: id }),
+      ]),
+    );
+    const found = await get(`${groupsPath}/${id}`);
+    expect([found.body, found.headers.etag]).toEqual([body, headers.etag]);
+    expect((await get(`/api/bookings/${left.id}`)).status).toBe(404);
+    expect(await historyOf(same.id)).toEqual(['created']);
+    expect(await historyOf(changed.id)).toEqual(['created', 'updated']);
+    expect(await historyOf(left.id)).toEqual(['created', 'deleted']);
+    // The deleted booking has freed its bay.
+    expect((await system.call('POST', '/api/bookings', { body: { ...left, id: undefined } })).status).toBe(201);
+  });
+
+  test('two bookings exchange their bays, and three rotate', async () => {
+    const { id, members } = await newGroup();
+    const [first, second, third] = members as [Member, Member, Member];
+    const swapped = await put(id, [{ ...first, bayId: second.bayId }, { ...second, bayId: first.bayId }, third]);
+    expect(swapped.status).toBe(200);
+    const bayOf = async (member: Member) => (await get(`/api/bookings/${member.id}`)).body.bayId;
+    expect([await bayOf(first), await bayOf(second)]).toEqual([second.bayId, first.bayId]);
+    const rotated = [
+      { ...first, bayId: third.bayId },
+      { ...second, bayId: second.bayId },
+      { ...third, bayId: first.bayId },
+    ];
+    expect((await put(id, rotated)).status).toBe(200);
+    expect(await Promise.all([first, second, third].map(bayOf))).toEqual(rotated.map(({ bayId }) => bayId));
+  });
+
+  test('reports every error with its index and path, and changes nothing', async () => {
+    const { id, members } = await newGroup();
+    const other = await newGroup();
+    const [taken] = party(['bay-n1-05']) as [object];
+    await system.call('POST', '/api/bookings', { body: taken });
+    const before = await countRows();
+    const [first] = members as [Member];
+    const response = await put(id, [
+      { ...first, endDate: 'never' },
+      { ...first, userAlias: 'Again' },
+      other.members[0],
+      { ...first, id: 'no-uuid' },
+      taken,
+    ]);
+    expect(response.status).toBe(400);
+    // The entries 1 to 3 are for the same bay and times.
+    const overlaps = [1, 2, 3, 4].map((index) => `BOOK00002 ${index}`);
+    expect(errorsOf(response).toSorted()).toEqual([...overlaps, ...[0, 1, 2, 3].map((index) => `ERR00002 ${index}`)]);
+    const fields = response.body.errors.map(({ contextData }: { contextData: { field: string } }) => contextData.field);
+    expect(fields).toEqual(expect.arrayContaining([1, 2, 3].map((index) => `bookings[${index}].id`)));
+    expect(await countRows()).toEqual(before);
+    expect(errorCodes(await put(id, []))).toEqual(['ERR00002']);
+    const [south] = party(['bay-s1-01']);
+    expect(errorCodes(await put(id, [first, south]))).toEqual(['ERR00002']);
+    expect((await get(`${groupsPath}/${id}`)).body.bookings).toHaveLength(3);
+  });
+
+  test('checks If-Match, and a dry run writes nothing', async () => {
+    const { id, members } = await newGroup();
+    const [first] = members as [Member];
+    expect((await put(id, [first], {}, { 'If-Match': '"old"' })).status).toBe(412);
+    const { etag } = (await get(`${groupsPath}/${id}`)).headers as { etag: string };
+    const dryRun = await put(id, [first], { dryRun: true }, { 'If-Match': etag });
+    expect([dryRun.status, dryRun.body, dryRun.headers.etag]).toEqual([200, { bookings: [] }, etag]);
+    expect((await get(`${groupsPath}/${id}`)).body.bookings).toHaveLength(3);
+    expect((await put(id, [first], {}, { 'If-Match': etag })).body.bookings).toHaveLength(1);
+    expect((await put('00000000-0000-7000-8000-000000000000', [first])).status).toBe(404);
+  });
+
+  test('bookings that have ended stay and cannot be named', async () => {
+    const { id, members } = await newGroup();
+    const [first, ...others] = members as [Member, ...Member[]];
+    const { startDate, endDate } = bookingBody();
+    const laterTimes = { startDate: new Date(Date.parse(startDate) + 86_400_000).toISOString() };
+    const later = { ...laterTimes, endDate: new Date(Date.parse(endDate) + 86_400_000).toISOString() };
+    const moved = await put(id, [first, ...others.map((member) => ({ ...member, ...later }))]);
+    expect(moved.status).toBe(200);
+    now = new Date(Date.parse(String(first.endDate)) + 60_000);
+    try {
+      expect(errorCodes(await put(id, [first]))).toEqual(expect.arrayContaining(['ERR00002']));
+      const kept = await put(id, [{ ...(others[0] as Member), ...later }]);
+      expect(kept.body.bookings.map(({ id: member }: Member) => member).toSorted()).toEqual(
+        [first.id, (others[0] as Member).id].toSorted(),
+      );
+    } finally {
+      now = new Date();
+    }
+  });
+
+  test('of 16 requests at the same time, each writes completely, and the group ends as one of them says', async () => {
+    const { id, members } = await newGroup();
+    const [first, second, third] = members as [Member, Member, Member];
+    const requests = Array.from({ length: 16 }, (_, index) => {
+      const userAlias = `Writer ${index}`;
+      const [a, b] = index % 2 === 0 ? [first.bayId, second.bayId] : [second.bayId, first.bayId];
+      return [
+        { ...first, bayId: a, userAlias },
+        { ...second, bayId: b, userAlias },
+        { ...third, userAlias },
+      ];
+    });
+    const statuses = await Promise.all(requests.map(async (bookings) => (await put(id, bookings)).status));
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    const { bookings } = (await get(`${groupsPath}/${id}`)).body as { bookings: Member[] };
+    const result = bookings.map(entryOf).toSorted((x, y) => (x.id < y.id ? -1 : 1));
+    const allowed = requests.map((request) => request.toSorted((x, y) => (x.id < y.id ? -1 : 1)));
+    expect(allowed).toContainEqual(result);
+    expect(await historyOf(first.id)).toHaveLength(17);
   });
 });
 

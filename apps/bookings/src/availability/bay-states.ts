@@ -38,7 +38,7 @@ const to = '(select $4::timestamptz)';
 const utc = (column: string, field: string): string => `${column} at time zone 'UTC' as "${field}"`;
 const times = `${utc('start_date', 'startDate')}, ${utc('end_date', 'endDate')}`;
 const bookingsOfBay = `select ${times} from booking where facility_id = $1 and bay_id = bay.id
-  and id is distinct from $5::uuid`;
+  and id <> all((select $5::uuid[])::uuid[])`;
 
 const closuresOfBay = `(
     select json_agg(closure) from (
@@ -49,7 +49,7 @@ const closuresOfBay = `(
   )`;
 
 /**
- * Reads the bays $2 and everything that touches the interval from $3 to $4, except the booking $5 and the holds $6. A
+ * Reads the bays $2 and everything that touches the interval from $3 to $4, except the bookings $5 and the holds $6. A
  * bay's bookings do not overlap, so only the last one that began before the interval can reach into it.
  */
 const bayStates = (
@@ -102,8 +102,8 @@ export async function readClock(db: Queryable): Promise<string> {
 
 /** Bookings and holds that do not prevent a request. */
 export interface Exceptions {
-  /** The booking that the request changes. */
-  readonly bookingId?: string | undefined;
+  /** The bookings that the request changes or deletes. */
+  readonly bookingIds?: readonly string[] | undefined;
   /** The holds that the request uses. */
   readonly holdIds?: readonly string[] | undefined;
 }
@@ -117,9 +117,9 @@ export async function readBayStates(
   facilityId: string,
   ids: readonly string[],
   interval: Interval | undefined,
-  { bookingId, holdIds = [] }: Exceptions = {},
+  { bookingIds = [], holdIds = [] }: Exceptions = {},
 ): Promise<ReadonlyMap<string, FoundBay>> {
-  const values = [facilityId, ids, ...periodOf(interval), bookingId ?? null, holdIds];
+  const values = [facilityId, ids, ...periodOf(interval), bookingIds, holdIds];
   const rows = await query<Row>(on, statesWithReasons, values);
   return new Map(rows.map((row) => [row.id, toBay(row)]));
 }
@@ -134,7 +134,7 @@ export async function readBayStatesWithoutReasons(
 ): Promise<ReadonlyMap<string, FoundBay>> {
   const values = [facilityId, ids, ...periodOf(interval)];
   const [rows, closed] = await Promise.all([
-    query<Row>(db, statesWithoutClosures, [...values, null, holdId === undefined ? [] : [holdId]]),
+    query<Row>(db, statesWithoutClosures, [...values, [], holdId === undefined ? [] : [holdId]]),
     query<ClosedRow>(db, closedTimes, values),
   ]);
   const closuresOf = (isLocation: boolean) =>

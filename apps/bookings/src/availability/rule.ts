@@ -33,7 +33,7 @@ export interface Conflict {
 
 export interface ConflictOptions {
   /** True for an update that keeps the bay and the times: opening hours and closures are not checked again. */
-  readonly ignoresHoursAndClosures?: boolean;
+  readonly ignoresHoursAndClosures?: boolean | undefined;
 }
 
 /**

@@ -20,13 +20,15 @@ export function createBooking(
     if (!booking) throw new Error('a valid request has no booking');
     const { headers, ...created } = bookingResponse(201, booking, link);
     const response = { ...created, headers: { ...headers, Location: link('GET', bookingPath(booking)).href } };
-    const conflicts = await store.create({
-      bookings: [booking],
+    const outcome = await store.write({
+      facilityOfBays: booking.facilityId,
+      create: [booking],
       holdIds: holdIdsOf(drafts),
-      response: keyed && newResponse(keyed, response),
+      at: now,
       sender: request,
+      response: keyed && newResponse(keyed, response),
     });
-    if (conflicts.length > 0) throw draftsError(drafts, conflicts);
+    if (outcome?.conflicts.length) throw draftsError(drafts, outcome.conflicts);
     return response;
   });
 }

@@ -1,4 +1,4 @@
-// Validates the bookings that a request wants to create and reports every error of every booking.
+// Validates the bookings that a request wants to create or change and reports every error of every booking.
 import type { ApiError, Problem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
@@ -8,13 +8,15 @@ import { badRequest, problemsOf } from '../errors.ts';
 import type { Hold } from '../holds/hold.ts';
 import { newTaggedId } from '../places/tagged-id.ts';
 import { findHold } from './hold.ts';
-import { type Booking, metadataOf, type NewBooking } from './resource.ts';
+import { type Booking, type BookingChange, metadataOf, type NewBooking } from './resource.ts';
 import type { BookingServices } from './services.ts';
-import { type CreateField, createFields, pick } from './storage/columns.ts';
+import { type CreateField, createFields, pick, updateFields } from './storage/columns.ts';
 
 export type CreateBody = { readonly [F in CreateField]?: Booking[F] } & { readonly holdId?: string };
 
 export interface DraftRequest {
+  /** The id of the booking that the request changes. */
+  readonly id?: string;
   /** The valid fields. */
   readonly body: CreateBody;
   readonly errors: readonly ValidationError[];
@@ -38,6 +40,10 @@ export interface DraftOptions {
   readonly requestErrors?: readonly ValidationError[];
   /** Whether the request books nothing. It must then not reveal external ids of other facilities. */
   readonly dryRun?: boolean | undefined;
+  /** The facility of the group that the bookings belong to. */
+  readonly facilityId?: string;
+  /** The bookings that the request changes or deletes. */
+  readonly bookingIds?: readonly string[];
 }
 
 /** @throws {ApiError} 400 with every error that was found */
@@ -54,7 +60,7 @@ export async function validateDrafts(
     const reservation = await validateReservation(body, [...errors, ...holdErrors], caller, { ...services, now });
     checked.push({ ...request, hold, reservation });
   }
-  const allErrors = [...requestErrors, ...findFacilityErrors(checked)];
+  const allErrors = [...requestErrors, ...findFacilityErrors(checked, options.facilityId)];
   const drafts = checked.flatMap((draft) => {
     const { valid } = draft.reservation;
     return valid ? [{ ...draft, valid }] : [];
@@ -64,25 +70,27 @@ export async function validateDrafts(
   throw draftsError(checked, await findConflicts(services, checked, options), problemsOf(allErrors));
 }
 
-function findFacilityErrors(drafts: readonly CheckedDraft[]): readonly ValidationError[] {
-  const facilities = new Set(drafts.flatMap(({ reservation: { bay } }) => bay?.facilityId ?? []));
+function findFacilityErrors(drafts: readonly CheckedDraft[], ofGroup?: string): readonly ValidationError[] {
+  const facilities = new Set(
+    [...drafts.flatMap(({ reservation: { bay } }) => bay?.facilityId ?? []), ofGroup ?? []].flat(),
+  );
   return facilities.size > 1 ? [{ field: 'bookings', kind: 'invalid', hint: 'must be of one facility' }] : [];
 }
 
 export async function findConflicts(
   { store }: BookingServices,
   drafts: readonly CheckedDraft[],
-  { caller: { facilities }, dryRun }: DraftOptions,
+  { caller: { facilities }, dryRun, bookingIds }: DraftOptions,
 ): Promise<readonly (readonly Conflict[])[]> {
-  const requestedBookings = drafts.map(({ body: { externalBookingId }, reservation: { bay, times } }) => ({
+  const requestedBookings = drafts.map(({ id, body: { externalBookingId }, reservation: { bay, times } }) => ({
     bay,
     times,
-    externalBookingId,
+    externalBookingId: id === undefined ? externalBookingId : undefined,
   }));
   if (!requestedBookings.some(({ bay, externalBookingId }) => bay || externalBookingId)) return [];
   // A client that can create no booking must not learn which external ids exist.
   const referencesOf = dryRun || facilities.length === 0 ? facilities : undefined;
-  return store.findConflicts(requestedBookings, { holdIds: holdIdsOf(drafts), referencesOf });
+  return store.findConflicts(requestedBookings, { bookingIds, holdIds: holdIdsOf(drafts), referencesOf });
 }
 
 /** `conflicts` has the conflicts of each draft. `problems` are those of the whole request. */
@@ -113,4 +121,9 @@ export function newBooking({ body, valid }: Draft, now: Date, groupId: string | 
     lastUpdatedAt: at,
     version: 1,
   };
+}
+
+/** The values that a draft with an id gives its booking. */
+export function changeOfDraft({ body, valid }: Draft): BookingChange {
+  return { ...pick(updateFields, { ...body, ...valid }), metadata: metadataOf(body) };
 }

@@ -7,7 +7,7 @@ import { findHold } from './hold.ts';
 import { type Booking, bookingResponse, checkIfMatch, errorContextOf, metadataOf } from './resource.ts';
 import type { BookingServices } from './services.ts';
 import { pick, type UpdateField, updateFields } from './storage/columns.ts';
-import { keepsBayAndTimes } from './storage/store.ts';
+import { keepsBayAndTimes, lockOne } from './storage/store.ts';
 
 type UpdateBody = { readonly [F in UpdateField]?: Booking[F] } & { readonly holdId?: string };
 
@@ -17,37 +17,58 @@ export async function updateBooking(
 ): Promise<EndpointResponse> {
   const { store } = services;
   const { body, caller } = request;
-  const write = writeOf(services, request);
+  const { id, at, check } = writeOf(services, request);
   const { hold, holdErrors } = await findHold(services.holds, body, caller);
+  const holdIds = hold ? [hold.id] : [];
   const errors = [...request.validationErrors, ...holdErrors];
-  const reservation = await validateReservation(body, errors, caller, { ...services, now: write.at });
+  const reservation = await validateReservation(body, errors, caller, { ...services, now: at });
   const { valid, bay, times } = reservation;
   if (!valid) {
     // The response also reports the conflicts that can already be found.
-    const current = await findBooking(store, write.id, caller);
+    const current = await findBooking(store, id, caller);
     const ignoresHoursAndClosures = keepsBayAndTimes(current, { ...bay, ...times });
-    const options = { bookingId: write.id, holdIds: hold ? [hold.id] : [], ignoresHoursAndClosures };
+    const options = { bookingIds: [id], holdIds, ignoresHoursAndClosures };
     const [conflicts = []] = bay ? await store.findConflicts([{ bay, times }], options) : [];
     throw reservationError(reservation, conflicts, errorContextOf(current));
   }
   const change = { ...pick(updateFields, { ...body, ...valid }), metadata: metadataOf(body) };
-  const { booking, conflicts } = await writeAtFacility(store, write.id, caller, (facilityId) =>
-    store.update({ ...write, facilityId, change, facilityOfBay: valid.facilityId, holdId: hold?.id }),
+  const { bookings, conflicts } = await writeAtFacility(store, id, caller, (facilityId) =>
+    store.write({
+      facilityOfBays: valid.facilityId,
+      update: [{ id, change }],
+      lock: lockOne(facilityId, id),
+      check,
+      holdIds,
+      at,
+      sender: request,
+    }),
   );
-  if (conflicts.length > 0) throw reservationError(reservation, conflicts, errorContextOf(booking));
+  const booking = bookings[0] as Booking;
+  if (conflicts.length > 0) throw reservationError(reservation, conflicts.flat(), errorContextOf(booking));
   return bookingResponse(200, booking, services.link);
 }
 
 export async function deleteBooking(services: BookingServices, request: ApiRequest): Promise<EndpointResponse> {
-  const write = writeOf(services, request);
-  await writeAtFacility(services.store, write.id, request.caller, (facilityId) =>
-    services.store.delete({ ...write, facilityId }),
+  const { id, at, check } = writeOf(services, request);
+  await writeAtFacility(services.store, id, request.caller, (facilityId) =>
+    services.store.write({
+      facilityOfBays: undefined,
+      delete: [id],
+      lock: lockOne(facilityId, id),
+      check,
+      at,
+      sender: request,
+    }),
   );
   return { status: 204 };
 }
 
 function writeOf({ now }: BookingServices, request: ApiRequest) {
-  const { id = '' } = request.params;
-  const check = (booking: Booking) => checkIfMatch(request.header('if-match'), booking);
-  return { id, at: now(), sender: request, check };
+  // The database returns ids in lower case.
+  const id = (request.params.id ?? '').toLowerCase();
+  const check = ([booking]: readonly Booking[]): boolean => {
+    if (booking) checkIfMatch(request.header('if-match'), booking);
+    return true;
+  };
+  return { id, at: now(), check };
 }

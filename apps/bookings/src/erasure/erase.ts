@@ -1,7 +1,7 @@
 // Erases the personal data of bookings wherever the service stores it (docs/operations/personal-data.md).
 import { type Database, Rollback, type Transaction, transaction } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
-import { type Booking, erasedFields, erasedText, stateOf } from '../bookings/storage/columns.ts';
+import { type Booking, erasedFields, stateOf } from '../bookings/storage/columns.ts';
 import { findByAlias, findEnded, lockBookings, storeErased } from '../bookings/storage/erasure.ts';
 import { lockFacility } from '../changes/compaction.ts';
 import {
@@ -14,7 +14,14 @@ import {
   findLatestChanges,
   type LatestChange,
 } from '../changes/erasure.ts';
-import { type Author, appendChanges, type BookingChange, type BookingState, serviceItself } from '../changes/log.ts';
+import {
+  type Author,
+  appendChanges,
+  type BookingChange,
+  type BookingState,
+  erasedText,
+  serviceItself,
+} from '../changes/log.ts';
 import { unavailable } from '../errors.ts';
 import { rewriteResponses } from '../idempotency/store.ts';
 import { later } from '../time/timestamps.ts';

@@ -2,7 +2,6 @@
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { FromSchema } from 'json-schema-to-ts';
 import { draftsError, findConflicts, holdIdsOf, newBooking, validateDrafts } from '../bookings/drafts.ts';
-import type { NewBooking } from '../bookings/resource.ts';
 import type { BookingServices } from '../bookings/services.ts';
 import { isStrict } from '../http/preferences.ts';
 import type { ApiRequest } from '../http/shared-services.ts';
@@ -31,22 +30,21 @@ export async function createGroup(
   }
   return createOnce(request, { idempotency, now }, async (keyed, errors) => {
     const drafts = await validateDrafts(services, members, { caller, now, requestErrors: errors });
-    const [first, ...others] = drafts;
+    const [first] = drafts;
     if (!first) throw new Error('a valid request has no booking');
     const id = newTaggedId(first.valid.facilityId, now);
-    const bookings: [NewBooking, ...NewBooking[]] = [
-      newBooking(first, now, id),
-      ...others.map((draft) => newBooking(draft, now, id)),
-    ];
+    const bookings = drafts.map((draft) => newBooking(draft, now, id));
     const { headers, ...created } = groupResponse(201, id, bookings, link);
     const response = { ...created, headers: { ...headers, Location: link('GET', groupPath(id)).href } };
-    const conflicts = await store.create({
-      bookings,
+    const outcome = await store.write({
+      facilityOfBays: first.valid.facilityId,
+      create: bookings,
       holdIds: holdIdsOf(drafts),
-      response: keyed && newResponse(keyed, response),
+      at: now,
       sender: request,
+      response: keyed && newResponse(keyed, response),
     });
-    if (conflicts.length > 0) throw draftsError(drafts, conflicts);
+    if (outcome?.conflicts.length) throw draftsError(drafts, outcome.conflicts);
     return response;
   });
 }

@@ -1,8 +1,7 @@
 // Describes and handles the endpoints for groups of bookings (docs/behaviour.md, "Groups").
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
-import { createExample, newBookingExample } from '../bookings/examples.ts';
-import type { Booking } from '../bookings/resource.ts';
+import { createExample, newBookingExample, updateExample } from '../bookings/examples.ts';
 import type { BookingServices } from '../bookings/services.ts';
 import { apiError } from '../errors.ts';
 import {
@@ -10,13 +9,14 @@ import {
   deletionParts,
   etagHeader,
   idempotencyKeyHeader,
+  ifMatchHeader,
   ifNoneMatchHeader,
 } from '../http/endpoint-parts.ts';
-import { findLikelyFacilities, isUuid } from '../places/tagged-id.ts';
 import { createGroup } from './create.ts';
-import { checkIfMatch, groupResource, groupResponse } from './resource.ts';
-import { createGroupSchema, dryRunSchema, groupRequestSchema, groupSchema } from './schema.ts';
+import { groupResource, groupResponse } from './resource.ts';
+import { createGroupSchema, dryRunSchema, groupRequestSchema, groupSchema, replaceGroupSchema } from './schema.ts';
 import type { GroupStore } from './store.ts';
+import { deleteGroup, facilitiesOfGroup, replaceGroup } from './write.ts';
 
 export interface GroupServices extends BookingServices {
   readonly groups: GroupStore;
@@ -30,7 +30,7 @@ const { externalBookingId: _, ...memberExample } = createExample;
 const otherBay = { bayId: 'bay-n1-02' };
 
 export function createGroupEndpoints(services: GroupServices) {
-  const { groups, link, now } = services;
+  const { groups, link } = services;
   const member = { ...newBookingExample, externalBookingId: null, groupId: exampleId };
   const otherMember = { ...member, ...otherBay, id: '019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d' };
   const success = {
@@ -40,11 +40,6 @@ export function createGroupEndpoints(services: GroupServices) {
     example: groupResource(exampleId, [member, otherMember], link),
     headers: etagHeader,
   };
-
-  // A booking that moves to another facility leaves its group, so a group stays at the facility of its id. Few
-  // facilities have the same tag.
-  const facilitiesOf = (id: string, { facilities }: Caller): readonly string[] =>
-    isUuid(id) ? findLikelyFacilities(facilities, id) : [];
 
   return [
     defineEndpoint({
@@ -88,12 +83,43 @@ export function createGroupEndpoints(services: GroupServices) {
       success,
       notModified: true,
       handle: async ({ params: { id = '' }, caller }) => {
-        for (const facilityId of facilitiesOf(id, caller)) {
+        for (const facilityId of facilitiesOfGroup(id, caller)) {
           const bookings = await groups.find(facilityId, id);
           if (bookings.length > 0) return groupResponse(200, id.toLowerCase(), bookings, link);
         }
         throw apiError('ERR00404');
       },
+    }),
+    defineEndpoint({
+      operationId: 'replaceBookingGroup',
+      clientFunction: 'groups.replace',
+      method: 'PUT',
+      path: '/api/booking-groups/{id}',
+      tag,
+      access: 'write',
+      summary: 'Change a group, all or nothing',
+      description:
+        'Makes the group exactly this. An entry with the `id` of a booking of the group changes it, like a PUT of the ' +
+        'booking. An entry without `id` creates a booking. A booking that is left out and has not ended is deleted. ' +
+        'Bookings that have ended stay and are not named. Two bookings may exchange their bays or times.',
+      params,
+      headers: ifMatchHeader,
+      body: groupRequestSchema,
+      documentedBody: replaceGroupSchema,
+      bodyExample: {
+        bookings: [
+          { id: member.id, ...updateExample },
+          { ...memberExample, ...otherBay },
+        ],
+      },
+      bodyLimit: 1_000_000,
+      success: {
+        ...success,
+        description: 'The group, or with `dryRun` an empty list of bookings.',
+        schema: { anyOf: [groupSchema, dryRunSchema] },
+      },
+      handlesValidationErrors: true,
+      handle: (request) => replaceGroup(services, request),
     }),
     defineEndpoint({
       operationId: 'deleteBookingGroup',
@@ -106,14 +132,7 @@ export function createGroupEndpoints(services: GroupServices) {
       description: 'Deletes the bookings of the group that have not ended.',
       params,
       ...deletionParts,
-      handle: async (request) => {
-        const { id = '' } = request.params;
-        const check = (bookings: readonly Booking[]) => checkIfMatch(request.header('if-match'), bookings);
-        for (const facilityId of facilitiesOf(id, request.caller)) {
-          if (await groups.delete({ facilityId, id, at: now(), sender: request, check })) return { status: 204 };
-        }
-        throw apiError('ERR00404');
-      },
+      handle: (request) => deleteGroup(services, request),
     }),
   ];
 }

@@ -1,29 +1,46 @@
 // Validates each booking of a request for a group like the body of POST /api/bookings.
 import { createValidator, type ValidationError } from '@bay-booking/common/validation';
 import type { CreateBody, DraftRequest } from '../bookings/drafts.ts';
-import { errorContextOf } from '../bookings/resource.ts';
-import { createBookingSchema } from '../bookings/schema.ts';
+import { type Booking, errorContextOf } from '../bookings/resource.ts';
+import { createBookingSchema, updateBookingSchema } from '../bookings/schema.ts';
 import { withoutEmptyTexts } from '../http/request-body.ts';
 import { formats } from '../time/formats.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const validate = createValidator(formats)(createBookingSchema);
+const createValidation = createValidator(formats);
+const validateNew = createValidation(createBookingSchema);
+const validateUpdate = createValidation(updateBookingSchema);
 /** A large request can have an unknown field in every place. */
 const maxUnknownFields = 100;
 
-/** If `strict`, unknown fields are errors. */
-export function memberOf(input: Fields, index: number, strict: boolean): DraftRequest {
-  const given = withoutEmptyTexts(input);
-  const { value, validationErrors } = validate(given);
+/**
+ * If `strict`, unknown fields are errors. An entry with the id of a booking in `existing` changes this booking.
+ * `existing` is undefined if all entries are new bookings.
+ */
+export function memberOf(
+  input: Fields,
+  index: number,
+  strict: boolean,
+  existing?: ReadonlyMap<string, Booking>,
+): DraftRequest {
+  const { id: givenId, ...others } = withoutEmptyTexts(input);
+  const hasId = existing !== undefined && givenId !== undefined;
+  const given = hasId || givenId === undefined ? others : { ...others, id: givenId };
+  const id = hasId ? String(givenId).toLowerCase() : undefined;
+  const current = id === undefined ? undefined : existing?.get(id);
+  const schema = hasId ? updateBookingSchema : createBookingSchema;
+  const { value, validationErrors } = (hasId ? validateUpdate : validateNew)(given);
   const body = value as CreateBody;
-  const isUnknown = (name: string) => !Object.hasOwn(createBookingSchema.properties, name);
+  const isUnknown = (name: string) => !Object.hasOwn(schema.properties, name);
+  const unknownId: ValidationError = { field: 'id', kind: 'invalid', hint: 'is no booking of the group that lasts' };
   const unknown = strict ? Object.keys(given).filter(isUnknown).slice(0, maxUnknownFields) : [];
   const unknownErrors = unknown.map((field): ValidationError => ({ field, kind: 'unknown', hint: '' }));
-  const errors = [...validationErrors, ...unknownErrors];
+  const errors = [...(hasId && !current ? [unknownId] : []), ...validationErrors, ...unknownErrors];
   return {
+    ...(id !== undefined && { id }),
     body,
     errors: errors.map((error) => ({ ...error, path: `bookings[${index}].${error.path ?? error.field}` })),
-    context: { ...errorContextOf(body), index },
+    context: { ...errorContextOf(current ?? body), index },
   };
 }

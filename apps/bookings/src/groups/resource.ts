@@ -31,7 +31,7 @@ export function checkIfMatch(ifMatch: string | undefined, bookings: readonly New
 }
 
 /** Changes with every change of a booking of the group. */
-function groupEtag(bookings: readonly NewBooking[]): string {
+export function groupEtag(bookings: readonly NewBooking[]): string {
   return contentHash(
     bookings
       .map((booking) => `${booking.id} ${etagOf(booking)}`)

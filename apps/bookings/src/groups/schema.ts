@@ -20,6 +20,24 @@ export const createGroupSchema = {
   properties: { bookings: { ...bookings, items: createBookingSchema }, dryRun },
 } as const;
 
+export const replaceGroupSchema = {
+  ...createGroupSchema,
+  properties: {
+    bookings: {
+      ...bookings,
+      items: {
+        type: 'object',
+        required: createBookingSchema.required,
+        properties: {
+          id: { type: 'string', format: 'uuid', description: 'A booking of the group, which the entry changes.' },
+          ...createBookingSchema.properties,
+        },
+      },
+    },
+    dryRun,
+  },
+} as const;
+
 /** Each booking is validated by itself (members.ts), so that its errors have its index. */
 export const groupRequestSchema = {
   ...createGroupSchema,
@@ -40,5 +58,6 @@ export const dryRunSchema = responseSchema({
 export const groupComponents = {
   BookingGroup: groupSchema,
   CreateBookingGroup: createGroupSchema,
+  ReplaceBookingGroup: replaceGroupSchema,
   BookingGroupDryRun: dryRunSchema,
 } as const;

@@ -108,7 +108,11 @@ export interface paths {
          * @description The bookings of the group as they are now, by startDate, then id. A group without bookings is 404.
          */
         get: operations["getBookingGroup"];
-        put?: never;
+        /**
+         * Change a group, all or nothing
+         * @description Makes the group exactly this. An entry with the `id` of a booking of the group changes it, like a PUT of the booking. An entry without `id` creates a booking. A booking that is left out and has not ended is deleted. Bookings that have ended stay and are not named. Two bookings may exchange their bays or times.
+         */
+        put: operations["replaceBookingGroup"];
         post?: never;
         /**
          * Delete the bookings of a group
@@ -1490,6 +1494,12 @@ export interface components {
             /** @description true: reports the errors, and books nothing. */
             dryRun?: boolean;
         };
+        ReplaceBookingGroup: {
+            /** @description Bookings of one facility. */
+            bookings: components["schemas"]["ReplaceBookingGroupBookings"][];
+            /** @description true: reports the errors, and books nothing. */
+            dryRun?: boolean;
+        };
         BookingGroupDryRun: {
             /** @description Empty: nothing is booked. */
             bookings: components["schemas"]["Booking"][];
@@ -1635,6 +1645,37 @@ export interface components {
         BookingGroupLinks: {
             self: components["schemas"]["Link"];
             delete: components["schemas"]["Link"];
+        };
+        ReplaceBookingGroupBookings: {
+            /**
+             * Format: uuid
+             * @description A booking of the group, which the entry changes.
+             */
+            id?: string;
+            /** @description Reference owned by the client; unique over the service. */
+            externalBookingId?: string;
+            /** @description Groups bookings of one user session. */
+            correlationId?: string;
+            /** @description Bay to book. */
+            bayId: string;
+            /** @description Alias of the user who makes the booking. */
+            userAlias: string;
+            /**
+             * Format: date-time
+             * @description Start, in UTC unless it has a zone; digits beyond milliseconds are cut.
+             */
+            startDate: string;
+            /**
+             * Format: date-time
+             * @description End, not before the start and not in the past.
+             */
+            endDate: string;
+            /** @description Fields of your own, 20 at most. A PUT without it keeps the fields; null or {} removes them. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
+            /** @description A hold of the client, which the booking uses up. */
+            holdId?: string;
         };
         MeFacilities: {
             /** @description Facility ID. */
@@ -2608,6 +2649,151 @@ export interface operations {
             405: components["responses"]["Error405"];
             406: components["responses"]["Error406"];
             408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    replaceBookingGroup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The request fails with 412 unless the ETag is one of these. */
+                "If-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description Group ID.
+                 * @example 019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "bookings": [
+                 *         {
+                 *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                 *           "bayId": "bay-n1-02",
+                 *           "userAlias": "Ann",
+                 *           "startDate": "2030-05-01T10:00:00.000Z",
+                 *           "endDate": "2030-05-01T11:00:00.000Z"
+                 *         },
+                 *         {
+                 *           "correlationId": "session-7",
+                 *           "bayId": "bay-n1-02",
+                 *           "userAlias": "Ann",
+                 *           "startDate": "2030-05-01T09:00:00.000Z",
+                 *           "endDate": "2030-05-01T10:00:00.000Z",
+                 *           "metadata": {
+                 *             "players": "4"
+                 *           }
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReplaceBookingGroup"];
+            };
+        };
+        responses: {
+            /** @description The group, or with `dryRun` an empty list of bookings. */
+            200: {
+                headers: {
+                    /** @description The version of the resource (RFC 9110). */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d",
+                     *       "bookings": [
+                     *         {
+                     *           "id": "019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d",
+                     *           "correlationId": "session-7",
+                     *           "groupId": "019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d",
+                     *           "bayId": "bay-n1-01",
+                     *           "userAlias": "Ann",
+                     *           "startDate": "2030-05-01T09:00:00.000Z",
+                     *           "endDate": "2030-05-01T10:00:00.000Z",
+                     *           "metadata": {
+                     *             "players": "4"
+                     *           },
+                     *           "createdAt": "2026-04-30T18:21:07.123Z",
+                     *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *           "_links": {
+                     *             "self": {
+                     *               "method": "GET",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             },
+                     *             "edit": {
+                     *               "method": "PUT",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             },
+                     *             "delete": {
+                     *               "method": "DELETE",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d"
+                     *             }
+                     *           }
+                     *         },
+                     *         {
+                     *           "id": "019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d",
+                     *           "correlationId": "session-7",
+                     *           "groupId": "019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d",
+                     *           "bayId": "bay-n1-02",
+                     *           "userAlias": "Ann",
+                     *           "startDate": "2030-05-01T09:00:00.000Z",
+                     *           "endDate": "2030-05-01T10:00:00.000Z",
+                     *           "metadata": {
+                     *             "players": "4"
+                     *           },
+                     *           "createdAt": "2026-04-30T18:21:07.123Z",
+                     *           "lastUpdatedAt": "2026-04-30T18:21:07.123Z",
+                     *           "_links": {
+                     *             "self": {
+                     *               "method": "GET",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d"
+                     *             },
+                     *             "edit": {
+                     *               "method": "PUT",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d"
+                     *             },
+                     *             "delete": {
+                     *               "method": "DELETE",
+                     *               "href": "http://localhost:4001/api/bookings/019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d"
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-groups/019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d"
+                     *         },
+                     *         "delete": {
+                     *           "method": "DELETE",
+                     *           "href": "http://localhost:4001/api/booking-groups/019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BookingGroup"] | components["schemas"]["BookingGroupDryRun"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            412: components["responses"]["Error412"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
             429: components["responses"]["Error429"];
             431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];

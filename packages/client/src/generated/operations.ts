@@ -10,6 +10,7 @@ export const operationsById: Readonly<Record<OperationId, Operation>> = {
   listUpcomingBookings: { method: 'GET', path: '/api/bays/{id}/upcoming-bookings' },
   createBookingGroup: { method: 'POST', path: '/api/booking-groups', acceptsIdempotencyKey: true },
   getBookingGroup: { method: 'GET', path: '/api/booking-groups/{id}' },
+  replaceBookingGroup: { method: 'PUT', path: '/api/booking-groups/{id}' },
   deleteBookingGroup: { method: 'DELETE', path: '/api/booking-groups/{id}' },
   listBookingChanges: { method: 'GET', path: '/api/booking-changes' },
   getBookingHistory: { method: 'GET', path: '/api/bookings/{id}/history' },

@@ -4,7 +4,7 @@
 // docs/how-to-add.md describes how to add an optional field. Every statement contains the id of one facility, or finds
 // the rows of booking_reference by their key, so it also runs on a distributed database
 // (docs/decisions.md).
-import type { BookingState } from '../../changes/log.ts';
+import { type BookingState, erasedText, withChanges } from '../../changes/log.ts';
 import { timeRange } from '../../database/sql.ts';
 
 interface Column {
@@ -62,9 +62,6 @@ export const updateFields = fieldsThat(({ setBy }) => setBy === 'create and upda
 export const publicFields = fieldsThat(({ internal }) => !internal) as PublicField[];
 export const optionalFields = fieldsThat(({ optional }) => optional === true) as FieldsWith<{ optional: true }>[];
 
-/** Replaces the value of a personal field. */
-export const erasedText = 'erased';
-
 /** The personal fields with their values after an erasure. */
 export const erasedFields: Readonly<Record<string, string | null>> = Object.fromEntries(
   fieldsThat(({ personal }) => personal === true).map((field) => [
@@ -85,11 +82,6 @@ function columnList(names: readonly Field[]): string {
 /** Builds a select list such as `booking.id as "id", …`, for rows of the type `Booking`. */
 export function selectList(names: readonly Field[]): string {
   return names.map((field) => `booking.${table[field].column} as "${field}"`).join(', ');
-}
-
-/** Builds assignments such as `bay_id = $3, …`. `first` is the number of the first parameter. */
-function assignments(names: readonly Field[], first: number): string {
-  return names.map((field, index) => `${table[field].column} = $${first + index}`).join(', ');
 }
 
 function valuesOf<F extends Field>(names: readonly F[], source: Readonly<Record<F, unknown>>): unknown[] {
@@ -131,16 +123,18 @@ export const findBooking = `${selectBookings} where facility_id = any($1) and id
 
 export const lockBooking = `${selectBookings} where facility_id = $1 and id = $2::uuid for update`;
 
+// The statements below write bookings of the facility $1 and append their changes, which have the parameters $1 to $5.
+
 const insertStatements = new Map<number, string>();
-/** Returns the statement that inserts `count` bookings. */
+/** Returns the statement that inserts `count` bookings. Citus takes several rows only as a list of values. */
 export function insertBookings(count: number): string {
   const existing = insertStatements.get(count);
   if (existing) return existing;
   const rows = Array.from({ length: count }, (_, row) => {
-    const parameters = fields.map((_field, index) => `$${row * fields.length + index + 1}`);
+    const parameters = fields.map((field, index) => `$${row * fields.length + index + 6}::${table[field].type}`);
     return `(${parameters.join(', ')})`;
   });
-  const statement = `insert into booking (${columnList(fields)}) values ${rows.join(', ')}`;
+  const statement = withChanges(`insert into booking (${columnList(fields)}) values ${rows.join(', ')}`);
   insertStatements.set(count, statement);
   return statement;
 }
@@ -149,15 +143,22 @@ export const insertValues = (bookings: readonly Booking[]): unknown[] =>
 
 /** The fields that the service sets when it updates a booking. The location is that of the bay. */
 const changedFields = [...updateFields, 'locationId', 'lastUpdatedAt', 'version'] as const;
-export const updateBooking = `update booking set ${assignments(changedFields, 3)}
-where facility_id = $1 and id = $2::uuid`;
-export const updateValues = (booking: Booking): unknown[] => [
-  booking.facilityId,
-  booking.id,
-  ...valuesOf(changedFields, booking),
+
+/** Returns the statement that updates bookings of the facility $1 without a change in the log. */
+export function updateRows(parameter: string): string {
+  const set = changedFields.map((field) => `${table[field].column} = changed."${field}"`);
+  const columns = (['id', ...changedFields] as const).map((field) => `"${field}" ${table[field].type}`);
+  return `update booking set ${set.join(', ')}
+from jsonb_to_recordset(${parameter}::jsonb) as changed (${columns.join(', ')})
+where booking.facility_id = $1 and booking.id = changed.id`;
+}
+/** The constraint booking_no_overlap is checked after the statement, so two bookings can exchange their bays. */
+export const updateBookings = withChanges(updateRows('$6'));
+export const updateValues = (bookings: readonly Booking[]): unknown[] => [
+  JSON.stringify(bookings.map((booking) => pick(['id', ...changedFields], booking))),
 ];
 
-export const deleteBooking = 'delete from booking where facility_id = $1 and id = $2::uuid';
+export const deleteBookings = withChanges('delete from booking where facility_id = $1 and id = any($6::uuid[])');
 
 /** The table booking_reference ensures that no two bookings have the same external id, even at different facilities. */
 export const references = {

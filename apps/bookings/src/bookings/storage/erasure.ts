@@ -1,6 +1,6 @@
 // Finds and writes the bookings of an erasure.
 import { type Database, query, send, type Transaction } from '@bay-booking/service/database/database';
-import { type Booking, selectBookings, updateBooking, updateValues } from './columns.ts';
+import { type Booking, selectBookings, updateRows, updateValues } from './columns.ts';
 
 const statements = {
   findByAlias: 'select id from booking where facility_id = any($1) and user_alias = $2 limit $3',
@@ -8,6 +8,7 @@ const statements = {
   findEnded: `select facility_id as "facilityId", id from booking
 where user_alias <> 'erased' and end_date < $1 limit $2`,
   lock: `${selectBookings} where facility_id = $1 and id = any($2::uuid[]) order by id for update`,
+  update: updateRows('$2'),
 };
 
 export async function findByAlias(db: Database, facilities: readonly string[], userAlias: string, limit: number) {
@@ -26,5 +27,5 @@ export const lockBookings = (tx: Transaction, facilityId: string, ids: readonly 
   query<Booking>(tx, statements.lock, [facilityId, ids]);
 
 export function storeErased(tx: Transaction, booking: Booking): void {
-  send(tx, updateBooking, updateValues(booking));
+  send(tx, statements.update, [booking.facilityId, ...updateValues([booking])]);
 }

@@ -1,4 +1,4 @@
-// Reads, creates, updates and deletes bookings.
+// Reads and writes bookings.
 //
 // Every write is one transaction: it locks the affected bays, looks, decides and writes. All transactions lock rows in
 // the same order: idempotency key, bays by facility and id, bookings, holds, external booking ids.
@@ -16,7 +16,7 @@ import type { Caller } from '../../auth/caller.ts';
 import { type Exceptions, readBayStates } from '../../availability/bay-states.ts';
 import type { Bay } from '../../availability/reservation.ts';
 import { type Conflict, type ConflictOptions, findConflicts } from '../../availability/rule.ts';
-import { type Author, appendChanges, type BookingChange as Change } from '../../changes/log.ts';
+import { type Author, type BookingChange as Change, changeValues } from '../../changes/log.ts';
 import { apiError } from '../../errors.ts';
 import { useHold } from '../../holds/store.ts';
 import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
@@ -25,14 +25,14 @@ import { intervalOf, type Times } from '../../time/interval.ts';
 import { later } from '../../time/timestamps.ts';
 import type { Booking, BookingChange, NewBooking } from '../resource.ts';
 import {
-  deleteBooking,
+  deleteBookings,
   findBooking,
   insertBookings,
   insertValues,
   lockBooking,
   references,
   stateOf,
-  updateBooking,
+  updateBookings,
   updateValues,
 } from './columns.ts';
 
@@ -42,36 +42,39 @@ export interface Sender {
   readonly requestId: string;
 }
 
-export interface Creation {
-  /** Bookings of one facility. Either all of them are created or none. */
-  readonly bookings: readonly [NewBooking, ...NewBooking[]];
-  /** The holds that the bookings use up. */
-  readonly holdIds: readonly string[];
-  /** The response to store. Undefined if the request had no Idempotency-Key. */
-  readonly response: NewResponse | undefined;
-  readonly sender: Sender;
+export interface Update {
+  readonly id: string;
+  readonly change: BookingChange;
 }
 
-interface Write {
-  readonly facilityId: string;
-  readonly id: string;
+/** The bookings that a request wants to write: all of them or none. */
+export interface Wanted {
+  /** The facility of all bays. Undefined if the request only deletes. */
+  readonly facilityOfBays: string | undefined;
+  readonly create?: readonly NewBooking[];
+  readonly update?: readonly Update[];
+  /** Ids of bookings. */
+  readonly delete?: readonly string[];
+  /** Locks the existing bookings. */
+  readonly lock?: (tx: Transaction) => Promise<readonly Booking[]>;
+  /**
+   * Gets the locked bookings. If it throws an error, nothing is written. If it returns false, the request is based on
+   * an earlier state.
+   */
+  readonly check?: (current: readonly Booking[]) => boolean;
+  /** The holds that the bookings use up. */
+  readonly holdIds?: readonly string[];
   readonly at: Date;
   readonly sender: Sender;
-  /** Gets the locked booking. If it throws an error, nothing is written. */
-  readonly check: (current: Booking) => void;
+  /** The response to store. Undefined if the request had no Idempotency-Key. */
+  readonly response?: NewResponse | undefined;
 }
 
-export interface Update extends Write {
-  readonly change: BookingChange;
-  readonly facilityOfBay: string;
-  /** The hold that the booking uses up. */
-  readonly holdId: string | undefined;
-}
-
-export interface UpdateOutcome {
-  /** The booking after the update, or before it if there are conflicts. */
-  readonly booking: Booking;
-  readonly conflicts: readonly Conflict[];
+export interface Outcome {
+  /** The created bookings, then the updated ones. Before the write, if there are conflicts. */
+  readonly bookings: readonly Booking[];
+  /** The conflicts of each booking in `bookings`. */
+  readonly conflicts: readonly (readonly Conflict[])[];
 }
 
 /** If `times` is undefined, only the bay is checked. If `bay` is undefined, only the external id is checked. */
@@ -81,7 +84,7 @@ export interface RequestedBooking {
   readonly externalBookingId?: string | null | undefined;
 }
 
-interface CheckOptions extends Exceptions, ConflictOptions {
+interface LookOptions extends Exceptions {
   /** Only bookings of these facilities make an external id used. Default: all bookings. */
   readonly referencesOf?: readonly string[] | undefined;
 }
@@ -99,99 +102,25 @@ export function createBookingStore(db: Database) {
     find: async (facilities: readonly string[], id: string): Promise<Booking | undefined> =>
       (await query<Booking>(db, findBooking, [facilities, id]))[0],
 
-    /** Returns the conflicts of each booking, or an empty array if the bookings were created. */
-    create: async ({ bookings, holdIds, response, sender }: Creation): Promise<readonly (readonly Conflict[])[]> => {
-      const [{ facilityId }] = bookings;
-      const bayIds = [...new Set(bookings.map(({ bayId }) => bayId))];
-      const requestedBookings = bookings.map((booking) => ({ ...booking, bay: booking, times: booking }));
-      const work = transaction<readonly (readonly Conflict[])[]>(db, async (tx) => {
-        await storeResponse(tx, response, bookings[0]);
-        const [, checked] = await Promise.all([
-          lockBays(tx, facilityId, bayIds),
-          check(tx, requestedBookings, { holdIds }),
-        ]);
-        const conflicts = checked.map((requested) => requested.conflicts);
-        if (conflicts.some((ofBooking) => ofBooking.length > 0)) throw new Rollback(conflicts);
-        const created = bookings.map((booking, index) => ({
-          ...booking,
-          locationId: checked[index]?.bay?.locationId as string,
-        }));
-        send(tx, insertBookings(created.length), insertValues(created));
-        for (const holdId of holdIds) useHold(tx, facilityId, holdId);
-        const changes = created.map((booking) => changeOf(undefined, booking, booking.createdAt));
-        appendChanges(tx, changes, authorOf(sender));
-        for (const { externalBookingId, id } of created.toSorted(byExternalId))
-          if (externalBookingId !== null) send(tx, references.insert, [externalBookingId, facilityId, id]);
-        return [];
-      });
+    /**
+     * Writes all bookings, or none if one has a conflict. Returns undefined if a booking to update or delete is not
+     * among the locked ones, for example because another request has moved it, or if `check` returns false.
+     */
+    write: async (wanted: Wanted): Promise<Outcome | undefined> => {
       try {
-        return await work;
+        return await transaction(db, (tx) => write(tx, wanted));
       } catch (error) {
         // A request for another bay has used the external booking id after this transaction looked for it.
-        const externalIds = externalIdsOf(bookings);
+        const { create = [] } = wanted;
+        const externalIds = externalIdsOf(create);
         if (errorCode(error) !== uniqueViolation || externalIds.length === 0) return throwOverlap(error);
         const used = await findUsedIds(db, externalIds);
-        return bookings.map(({ externalBookingId: id }) =>
+        const conflicts = create.map(({ externalBookingId: id }) =>
           id !== null && (used.size === 0 || used.has(id)) ? [idUsed] : [],
         );
+        return { bookings: [], conflicts };
       }
     },
-
-    /** Returns undefined if the facility does not have the booking. */
-    update: (update: Update): Promise<UpdateOutcome | undefined> =>
-      transaction<UpdateOutcome | undefined>(db, async (tx) => {
-        const { facilityId, id, change, facilityOfBay, holdId, at, sender } = update;
-        const holdIds = holdId === undefined ? [] : [holdId];
-        const [, [current], bays] = await Promise.all([
-          lockBays(tx, facilityOfBay, [change.bayId]),
-          query<Booking>(tx, lockBooking, [facilityId, id]),
-          readBayStates(tx, facilityOfBay, [change.bayId], intervalOf(change), { bookingId: id, holdIds }),
-        ]);
-        if (!current) return undefined;
-        update.check(current);
-        const bay = bays.get(change.bayId);
-        const conflicts = findConflicts(bay, intervalOf(change), {
-          ignoresHoursAndClosures: keepsBayAndTimes(current, change),
-        });
-        if (!bay || conflicts.length > 0) return { booking: current, conflicts };
-        const updated: Booking = {
-          ...current,
-          ...change,
-          metadata: change.metadata === undefined ? current.metadata : change.metadata,
-          // A group is at one facility.
-          groupId: facilityOfBay === facilityId ? current.groupId : null,
-          facilityId: facilityOfBay,
-          locationId: bay.locationId,
-          lastUpdatedAt: later(current.lastUpdatedAt, at),
-          version: current.version + 1,
-        };
-        if (holdId !== undefined) useHold(tx, facilityOfBay, holdId);
-        if (facilityOfBay === facilityId) {
-          send(tx, updateBooking, updateValues(updated));
-          appendChanges(tx, [changeOf(current, updated, updated.lastUpdatedAt)], authorOf(sender));
-          return { booking: updated, conflicts };
-        }
-        // Citus cannot change a row's facility, which decides which node has the row.
-        send(tx, deleteBooking, [facilityId, id]);
-        send(tx, insertBookings(1), insertValues([updated]));
-        const changes = [
-          { ...changeOf(current, undefined, updated.lastUpdatedAt), otherFacilityId: facilityOfBay },
-          { ...changeOf(undefined, updated, updated.lastUpdatedAt), otherFacilityId: facilityId },
-        ];
-        appendChanges(tx, changes, authorOf(sender));
-        if (current.externalBookingId !== null) send(tx, references.move, [current.externalBookingId, facilityOfBay]);
-        return { booking: updated, conflicts };
-      }).catch(throwOverlap),
-
-    /** Returns the deleted booking, or undefined if the facility does not have it. */
-    delete: ({ facilityId, id, at, sender, check }: Write): Promise<Booking | undefined> =>
-      transaction(db, async (tx) => {
-        const [current] = await query<Booking>(tx, lockBooking, [facilityId, id]);
-        if (!current) return undefined;
-        check(current);
-        deleteBookings(tx, [current], at, sender);
-        return current;
-      }),
 
     /**
      * Returns the conflicts of each requested booking without a lock: for a request that writes nothing or has other
@@ -199,22 +128,147 @@ export function createBookingStore(db: Database) {
      */
     findConflicts: (
       requestedBookings: readonly RequestedBooking[],
-      options: CheckOptions,
+      options: LookOptions & ConflictOptions,
     ): Promise<readonly (readonly Conflict[])[]> =>
-      transaction(db, async (tx) => (await check(tx, requestedBookings, options)).map(({ conflicts }) => conflicts)),
+      transaction(db, async (tx) => {
+        const { conflictsOf } = await look(tx, requestedBookings, options);
+        return requestedBookings.map((_requested, index) => conflictsOf(index, options));
+      }),
   };
 }
 
-/** The transaction must have locked the bookings. */
-export function deleteBookings(tx: Transaction, bookings: readonly Booking[], at: Date, sender: Sender): void {
-  for (const { facilityId, id } of bookings) send(tx, deleteBooking, [facilityId, id]);
-  const deletions = bookings.map((booking) => changeOf(booking, undefined, later(booking.lastUpdatedAt, at)));
-  appendChanges(tx, deletions, authorOf(sender));
-  for (const id of externalIdsOf(bookings)) send(tx, references.delete, [id]);
+export const lockOne =
+  (facilityId: string, id: string) =>
+  (tx: Transaction): Promise<readonly Booking[]> =>
+    query<Booking>(tx, lockBooking, [facilityId, id]);
+
+async function write(tx: Transaction, wanted: Wanted): Promise<Outcome | undefined> {
+  const { facilityOfBays: facilityId, create = [], update = [], delete: deleted = [], lock, check } = wanted;
+  const { holdIds = [], response, sender } = wanted;
+  const [first] = create;
+  if (first) await storeResponse(tx, response, first);
+  const requested: readonly RequestedBooking[] = [
+    ...create.map((booking) => ({ bay: booking, times: booking, externalBookingId: booking.externalBookingId })),
+    ...update.map(({ change }) => ({ bay: { facilityId: facilityId ?? '', bayId: change.bayId }, times: change })),
+  ];
+  const bayIds = [...new Set(requested.flatMap(({ bay }) => bay?.bayId ?? []))];
+  const bookingIds = [...update.map(({ id }) => id), ...deleted];
+  const [, locked = [], { bayOf, conflictsOf }] = await Promise.all([
+    facilityId === undefined ? undefined : lockBays(tx, facilityId, bayIds),
+    lock?.(tx),
+    look(tx, requested, { bookingIds, holdIds }),
+  ]);
+  const byId = new Map(locked.map((booking) => [booking.id, booking]));
+  if (bookingIds.some((id) => !byId.has(id)) || check?.(locked) === false) return undefined;
+  const current = (id: string) => byId.get(id) as Booking;
+  const conflicts = requested.map((_requested, index) => {
+    const updated = update[index - create.length];
+    const ignoresHoursAndClosures = updated && keepsBayAndTimes(current(updated.id), updated.change);
+    return conflictsOf(index, { ignoresHoursAndClosures });
+  });
+  if (conflicts.some((ofBooking) => ofBooking.length > 0))
+    throw new Rollback<Outcome>({ bookings: update.map(({ id }) => current(id)), conflicts });
+  const locationOf = (index: number) => bayOf(index)?.locationId as string;
+  const created = create.map((booking, index) => ({ ...booking, locationId: locationOf(index) }));
+  const updated = update.map(({ id, change }, index) =>
+    updatedBooking(current(id), change, facilityId as string, locationOf(create.length + index), wanted.at),
+  );
+  for (const holdId of holdIds) useHold(tx, facilityId as string, holdId);
+  const pairs = [
+    ...deleted.map((id) => ({ before: current(id) })),
+    ...updated.map((after) => ({ before: current(after.id), after })),
+    ...created.map((after) => ({ after })),
+  ];
+  writePairs(tx, pairs, wanted.at, authorOf(sender));
+  return { bookings: [...created, ...updated], conflicts: [] };
 }
 
-/** Finds each requested booking's bay and conflicts. The bookings of one request also conflict with each other. */
-async function check(tx: Transaction, requestedBookings: readonly RequestedBooking[], options: CheckOptions) {
+function updatedBooking(
+  current: Booking,
+  change: BookingChange,
+  facilityId: string,
+  locationId: string,
+  at: Date,
+): Booking {
+  return {
+    ...current,
+    ...change,
+    metadata: change.metadata === undefined ? current.metadata : change.metadata,
+    // A group is at one facility.
+    groupId: facilityId === current.facilityId ? current.groupId : null,
+    facilityId,
+    locationId,
+    lastUpdatedAt: later(current.lastUpdatedAt, at),
+    version: current.version + 1,
+  };
+}
+
+/** A booking before and after a write. */
+interface Pair {
+  readonly before?: Booking;
+  readonly after?: Booking;
+  /** For a part of a move, the facility of the other part. */
+  readonly otherFacilityId?: string;
+}
+
+/** Deletes, then updates, then inserts, with one statement for each kind and facility. */
+function writePairs(tx: Transaction, pairs: readonly Pair[], at: Date, author: Author): void {
+  for (const [facilityId, ofFacility] of Map.groupBy(pairs.flatMap(splitMove), facilityOf)) {
+    const send_ = (statement: string, written: readonly Pair[], values: unknown[]): void => {
+      const changes = written.map((pair) => changeOf(pair, at));
+      if (written.length > 0) send(tx, statement, [...changeValues(facilityId, changes, author), ...values]);
+    };
+    const deleted = ofFacility.filter(({ after }) => !after);
+    const updated = ofFacility.filter(({ before, after }) => before && after);
+    const created = ofFacility.filter(({ before }) => !before);
+    const after = (written: readonly Pair[]) => written.map((pair) => pair.after as Booking);
+    send_(deleteBookings, deleted, [deleted.map(({ before }) => before?.id)]);
+    send_(updateBookings, updated, updateValues(after(updated)));
+    send_(insertBookings(created.length), created, insertValues(after(created)));
+  }
+  writeReferences(tx, pairs);
+}
+
+/** Citus cannot change a row's facility, which decides which node has the row. */
+function splitMove(pair: Pair): readonly Pair[] {
+  const { before, after } = pair;
+  if (!before || !after || before.facilityId === after.facilityId) return [pair];
+  return [
+    { before, otherFacilityId: after.facilityId },
+    { after, otherFacilityId: before.facilityId },
+  ];
+}
+
+const facilityOf = ({ before, after }: Pair): string => ((after ?? before) as Booking).facilityId;
+
+/** In order, because all transactions write references in the same order. */
+function writeReferences(tx: Transaction, pairs: readonly Pair[]): void {
+  const idOf = ({ before, after }: Pair) => (after ?? before)?.externalBookingId ?? '';
+  for (const pair of pairs.filter(idOf).toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1))) {
+    const { before, after } = pair;
+    if (!after) send(tx, references.delete, [idOf(pair)]);
+    else if (!before) send(tx, references.insert, [idOf(pair), after.facilityId, after.id]);
+    else if (before.facilityId !== after.facilityId) send(tx, references.move, [idOf(pair), after.facilityId]);
+  }
+}
+
+function changeOf({ before, after, otherFacilityId }: Pair, at: Date): Change {
+  const { facilityId, id, version, lastUpdatedAt } = (after ?? before) as Booking;
+  return {
+    facilityId,
+    bookingId: id,
+    // A deletion counts as one more version.
+    version: after ? version : version + 1,
+    at: after ? lastUpdatedAt : later(lastUpdatedAt, at),
+    action: !before ? 'created' : after ? 'updated' : 'deleted',
+    before: before ? stateOf(before) : null,
+    after: after ? stateOf(after) : null,
+    ...(otherFacilityId !== undefined && { otherFacilityId }),
+  };
+}
+
+/** Reads the bays of the requested bookings. The bookings of one request also conflict with each other. */
+async function look(tx: Transaction, requestedBookings: readonly RequestedBooking[], options: LookOptions) {
   const externalIds = externalIdsOf(requestedBookings);
   const placeOf = ({ bay, times }: RequestedBooking) => `${times?.startDate} ${times?.endDate} ${bay?.facilityId}`;
   // Requested bookings for the same times are read together.
@@ -228,24 +282,31 @@ async function check(tx: Transaction, requestedBookings: readonly RequestedBooki
   });
   const [used, states] = await Promise.all([findUsedIds(tx, externalIds, options.referencesOf), Promise.all(places)]);
   const statesByPlace = new Map(states);
-  return requestedBookings.map((requested) => {
+  const bayOf = (index: number) => {
+    const requested = requestedBookings[index] as RequestedBooking;
+    return statesByPlace.get(placeOf(requested))?.get(requested.bay?.bayId ?? '');
+  };
+  const conflictsOf = (index: number, conflictOptions: ConflictOptions): readonly Conflict[] => {
+    const requested = requestedBookings[index] as RequestedBooking;
     const { times, externalBookingId: id } = requested;
     const isUsed = id && (used.has(id) || externalIds.indexOf(id) !== externalIds.lastIndexOf(id));
-    if (!requested.bay) return { bay: undefined, conflicts: isUsed ? [idUsed] : [] };
-    const { bayId } = requested.bay;
-    const bay = statesByPlace.get(placeOf(requested))?.get(bayId);
-    const others = requestedBookings.filter((other) => other !== requested && other.bay?.bayId === bayId);
+    const conflicts = isUsed ? [idUsed] : [];
+    if (!requested.bay) return conflicts;
+    const bay = bayOf(index);
+    const others = requestedBookings.filter(
+      (other) => other !== requested && other.bay?.bayId === requested.bay?.bayId,
+    );
     const bookings = others.flatMap((other) => (other.times ? [intervalOf(other.times)] : []));
-    const conflicts = [
-      ...(isUsed ? [idUsed] : []),
+    return [
+      ...conflicts,
       ...findConflicts(
         bay && { ...bay, bookings: [...bay.bookings, ...bookings] },
         times && intervalOf(times),
-        options,
+        conflictOptions,
       ),
     ];
-    return { bay, conflicts };
-  });
+  };
+  return { bayOf, conflictsOf };
 }
 
 /** In order, because all transactions write references in the same order. */
@@ -280,22 +341,4 @@ function throwOverlap(error: unknown): never {
 
 export function keepsBayAndTimes(current: Booking, { bayId, startDate, endDate }: Partial<Bay & Times>): boolean {
   return bayId === current.bayId && startDate === current.startDate && endDate === current.endDate;
-}
-
-function byExternalId(a: NewBooking, b: NewBooking): number {
-  return (a.externalBookingId ?? '') < (b.externalBookingId ?? '') ? -1 : 1;
-}
-
-function changeOf(before: Booking | undefined, after: Booking | undefined, at: string): Change {
-  const { facilityId, id, version } = (after ?? before) as Booking;
-  return {
-    facilityId,
-    bookingId: id,
-    // A deletion counts as one more version.
-    version: after ? version : version + 1,
-    at,
-    action: !before ? 'created' : after ? 'updated' : 'deleted',
-    before: before ? stateOf(before) : null,
-    after: after ? stateOf(after) : null,
-  };
 }

@@ -7,6 +7,7 @@ import {
   type Transaction,
   transaction,
 } from '@bay-booking/service/database/database';
+import { erasedText } from '../../changes/log.ts';
 import type { BookingEvent } from '../webhook.ts';
 import { addDeliveries, type NewDelivery } from './delivery-store.ts';
 
@@ -35,11 +36,11 @@ where webhook.state = 'active' and replay_number is not null and ${isBelowMaximu
   /** Must run before `advance` and `advanceReplay`. This order of locks prevents deadlocks (see delivery-store.ts). */
   lockWebhook: 'select id from webhook where id = $1 for key share',
   /**
-   * Returns a row if one of the bookings $2 was erased after the feeder had read the changes up to the number $3. An
+   * Returns a row if one of the changes $2, which had personal data when the feeder read them, was erased meanwhile. An
    * erasure locks the webhooks, so this statement sees it, or the erasure sees the new deliveries.
    */
-  findErased: `select from booking_change where facility_id = $1 and booking_id = any($2::uuid[]) and action = 'erased'
-  and (number is null or number > $3) limit 1`,
+  findErased: `select from booking_change where facility_id = $1 and number = any($2::bigint[])
+  and coalesce(after, before) ->> 'userAlias' = '${erasedText}' limit 1`,
   /** Returns no row if another instance has already moved the cursor, or if too many deliveries wait. */
   advance: `update webhook_cursor set number = $4
 where webhook_id = $1 and facility_id = $2 and number = $3 and ${isBelowMaximum} returning number`,
@@ -92,7 +93,8 @@ export interface CursorMove {
   readonly from: number;
   readonly to: number;
   readonly isReplay: boolean;
-  readonly bookingIds: readonly string[];
+  /** The numbers of the changes whose booking is not erased. */
+  readonly personal: readonly number[];
 }
 
 export type CursorStore = ReturnType<typeof createCursorStore>;
@@ -107,7 +109,7 @@ export function createCursorStore(db: Database) {
     /** Moves the cursor and adds deliveries in one transaction. Returns false if the cursor could not be moved. */
     advance: (
       { webhookId, facilityId }: Pick<Cursor, 'webhookId' | 'facilityId'>,
-      { from, to, isReplay, bookingIds }: CursorMove,
+      { from, to, isReplay, personal }: CursorMove,
       deliveries: readonly NewDelivery[],
       now: Date,
     ): Promise<boolean> =>
@@ -116,7 +118,7 @@ export function createCursorStore(db: Database) {
         send(tx, statements.lockWebhook, [webhookId]);
         const [moved, erased] = await Promise.all([
           query(tx, statement, [webhookId, facilityId, from, to]),
-          query(tx, statements.findErased, [facilityId, bookingIds, to]),
+          query(tx, statements.findErased, [facilityId, personal]),
         ]);
         if (moved.length === 0 || erased.length > 0) throw new Rollback(false);
         if (deliveries.length > 0) addDeliveries(tx, webhookId, deliveries, now);

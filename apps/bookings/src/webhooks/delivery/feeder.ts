@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from '@bay-booking/service/logging';
 import { type Loop, startLoop } from '@bay-booking/service/periodic';
 import type { Change, FeedStore, LogPage } from '../../changes/feed/store.ts';
-import type { BookingState } from '../../changes/log.ts';
+import { type BookingState, erasedText } from '../../changes/log.ts';
 import type { SharedServices } from '../../http/shared-services.ts';
 import type { BookingEvent } from '../webhook.ts';
 import type { Cursor, CursorMove, CursorStore, Replay } from './cursor-store.ts';
@@ -117,7 +117,7 @@ async function addReplayedChanges(
  */
 async function advanceCursor(
   cursor: Cursor,
-  move: Omit<CursorMove, 'bookingIds'>,
+  move: Omit<CursorMove, 'personal'>,
   changes: readonly Change[],
   typeOf: (change: Change) => BookingEvent,
   { cursors, bookingItem, wakeWorker, now }: FeederOptions,
@@ -130,8 +130,8 @@ async function advanceCursor(
     if (!body) return [];
     return [{ id: randomUUID(), type, facilityId, bookingId: change.bookingId, modified: change.number, body }];
   });
-  const bookingIds = changes.map(({ bookingId }) => bookingId);
-  const isAdvanced = await cursors.advance(cursor, { ...move, bookingIds }, deliveries, at);
+  const personal = changes.filter(({ state }) => state?.userAlias !== erasedText).map(({ number }) => number);
+  const isAdvanced = await cursors.advance(cursor, { ...move, personal }, deliveries, at);
   if (isAdvanced && deliveries.length > 0) wakeWorker();
   return isAdvanced;
 }

@@ -1,0 +1,160 @@
+// Handles PUT and DELETE /api/booking-groups/{id}: makes the group exactly what the request says, or deletes its bookings.
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { ValidationError } from '@bay-booking/common/validation';
+import type { FromSchema } from 'json-schema-to-ts';
+import type { Caller } from '../auth/caller.ts';
+import {
+  changeOfDraft,
+  type Draft,
+  draftsError,
+  findConflicts,
+  holdIdsOf,
+  newBooking,
+  validateDrafts,
+} from '../bookings/drafts.ts';
+import type { Booking, BookingChange } from '../bookings/resource.ts';
+import { updateFields } from '../bookings/storage/columns.ts';
+import type { Outcome, Wanted } from '../bookings/storage/store.ts';
+import { apiError } from '../errors.ts';
+import { isStrict } from '../http/preferences.ts';
+import type { ApiRequest } from '../http/shared-services.ts';
+import { findLikelyFacilities, isUuid } from '../places/tagged-id.ts';
+import type { GroupServices } from './endpoints.ts';
+import { memberOf } from './members.ts';
+import { checkIfMatch, groupEtag, groupResponse } from './resource.ts';
+import type { groupRequestSchema } from './schema.ts';
+
+/**
+ * A booking that moves to another facility leaves its group, so a group stays at the facility of its id. Few facilities
+ * have the same tag.
+ */
+export const facilitiesOfGroup = (id: string, { facilities }: Caller): readonly string[] =>
+  isUuid(id) ? findLikelyFacilities(facilities, id) : [];
+
+type Changes = Pick<Wanted, 'facilityOfBays' | 'create' | 'update' | 'delete' | 'holdIds'>;
+
+interface Group {
+  readonly id: string;
+  readonly facilityId: string;
+  readonly members: readonly Booking[];
+  readonly at: Date;
+}
+
+/**
+ * Writes what `plan` wants of the group. If another request changes the group after `plan` has read it, `plan` is
+ * called again.
+ */
+async function writeGroup(
+  { groups, store, now }: GroupServices,
+  request: ApiRequest,
+  plan: (group: Group) => Promise<Changes>,
+): Promise<{ readonly group: Group; readonly outcome: Outcome }> {
+  const id = (request.params.id ?? '').toLowerCase();
+  const ifMatch = request.header('if-match');
+  for (const facilityId of facilitiesOfGroup(id, request.caller)) {
+    for (;;) {
+      const members = await groups.find(facilityId, id);
+      if (members.length === 0) break;
+      checkIfMatch(ifMatch, members);
+      const group = { id, facilityId, members, at: now() };
+      const check = (locked: readonly Booking[]) => groupEtag(locked) === groupEtag(members);
+      const lock = groups.lock(facilityId, id);
+      const outcome = await store.write({ ...(await plan(group)), lock, check, at: group.at, sender: request });
+      if (outcome) return { group, outcome };
+    }
+  }
+  throw apiError('ERR00404');
+}
+
+const hasEnded = ({ endDate }: Booking, at: Date): boolean => Date.parse(endDate) <= at.getTime();
+
+export async function deleteGroup(services: GroupServices, request: ApiRequest): Promise<EndpointResponse> {
+  await writeGroup(services, request, async ({ members, at }) => ({
+    facilityOfBays: undefined,
+    delete: members.filter((member) => !hasEnded(member, at)).map(({ id }) => id),
+  }));
+  return { status: 204 };
+}
+
+/** Nothing is written: `plan` throws it after a dry run without errors. */
+class DryRun extends Error {
+  readonly members: readonly Booking[];
+  constructor(members: readonly Booking[]) {
+    super('dry run');
+    this.members = members;
+  }
+}
+
+export async function replaceGroup(
+  services: GroupServices,
+  request: ApiRequest<unknown, Partial<FromSchema<typeof groupRequestSchema>>>,
+): Promise<EndpointResponse> {
+  const { body, caller, validationErrors } = request;
+  const strict = isStrict(request.header('prefer'));
+  let drafts: readonly Draft[] = [];
+  let kept: readonly Booking[] = [];
+  const plan = async ({ id, facilityId, members, at }: Group): Promise<Changes> => {
+    const running = new Map(members.filter((member) => !hasEnded(member, at)).map((member) => [member.id, member]));
+    const requests = (body.bookings ?? []).map((input, index, all) => {
+      const entry = memberOf(input, index, strict, running);
+      const isRepeated = entry.id !== undefined && all.findIndex((other) => isSameId(other.id, entry.id)) < index;
+      return isRepeated ? { ...entry, errors: [...entry.errors, invalidId(index, 'is named twice')] } : entry;
+    });
+    const bookingIds = [...running.keys()];
+    const options = { caller, now: at, requestErrors: validationErrors, facilityId, bookingIds };
+    drafts = await validateDrafts(services, requests, { ...options, dryRun: body.dryRun });
+    if (body.dryRun) {
+      const conflicts = await findConflicts(services, drafts, { ...options, dryRun: true });
+      if (conflicts.flat().length > 0) throw draftsError(drafts, conflicts);
+      throw new DryRun(members);
+    }
+    const named = new Set(drafts.flatMap((draft) => draft.id ?? []));
+    const created = drafts.filter((draft) => draft.id === undefined);
+    const changed = drafts.filter(
+      (draft) => draft.id !== undefined && !isSame(running.get(draft.id) as Booking, changeOfDraft(draft)),
+    );
+    // The conflicts of `write` have this order.
+    drafts = [...created, ...changed];
+    const changedIds = new Set(changed.map((draft) => draft.id));
+    kept = members.filter((member) => !running.has(member.id) || (named.has(member.id) && !changedIds.has(member.id)));
+    return {
+      facilityOfBays: facilityId,
+      create: created.map((draft) => newBooking(draft, at, id)),
+      update: changed.map((draft) => ({ id: draft.id as string, change: changeOfDraft(draft) })),
+      delete: bookingIds.filter((member) => !named.has(member)),
+      holdIds: holdIdsOf(drafts),
+    };
+  };
+  try {
+    const { group, outcome } = await writeGroup(services, request, plan);
+    if (outcome.conflicts.length > 0) throw draftsError(drafts, outcome.conflicts);
+    const bookings = [...kept, ...outcome.bookings].toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
+    return groupResponse(200, group.id, bookings, services.link);
+  } catch (error) {
+    if (!(error instanceof DryRun)) throw error;
+    return { status: 200, body: { bookings: [] }, headers: { ETag: `"${groupEtag(error.members)}"` } };
+  }
+}
+
+const sortKey = ({ startDate, id }: Booking): string => `${startDate} ${id}`;
+
+const isSameId = (a: unknown, b: string | undefined): boolean => typeof a === 'string' && a.toLowerCase() === b;
+
+export const invalidId = (index: number, hint: string): ValidationError => ({
+  field: 'id',
+  kind: 'invalid',
+  hint,
+  path: `bookings[${index}].id`,
+});
+
+function isSame(current: Booking, change: BookingChange): boolean {
+  const { metadata } = change;
+  const others = updateFields.filter((field) => field !== 'metadata');
+  return (
+    others.every((field) => current[field] === change[field]) &&
+    (metadata === undefined || canonical(metadata) === canonical(current.metadata))
+  );
+}
+
+const canonical = (metadata: Booking['metadata']): string =>
+  JSON.stringify(Object.entries(metadata ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1)));
