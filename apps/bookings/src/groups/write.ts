@@ -1,4 +1,4 @@
-// Handles PUT and DELETE /api/booking-groups/{id}: makes the group exactly what the request says, or deletes its bookings.
+// Handles PUT and DELETE /api/booking-groups/{id}: makes the group what the request says, or deletes its bookings.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';

@@ -10,7 +10,11 @@ export interface Groups {
   create(group: CreateBookingGroup, options?: CreateOptions): Promise<Versioned<BookingGroup>>;
   get(id: string, options?: RequestOptions): Promise<Versioned<BookingGroup>>;
   /** Makes the group exactly this: changes entries with an `id`, creates the others, deletes what is left out. */
-  replace(id: string, group: ReplaceBookingGroup & { dryRun: true }, options?: ChangeOptions): Promise<BookingGroupDryRun>;
+  replace(
+    id: string,
+    group: ReplaceBookingGroup & { dryRun: true },
+    options?: ChangeOptions,
+  ): Promise<BookingGroupDryRun>;
   replace(id: string, group: ReplaceBookingGroup, options?: ChangeOptions): Promise<Versioned<BookingGroup>>;
   /** Deletes the bookings of the group that have not ended. */
   delete(id: string, options?: ChangeOptions): Promise<void>;
