@@ -48,8 +48,8 @@ async function visit(system: BrowserSystem, options?: ContextOptions): Promise<V
   return { page, origins, browserErrors };
 }
 
-async function findOurViolations(page: Page) {
-  return (await findViolations(page)).filter(({ id }) => !violationsOfSwaggerUi.has(id));
+async function findOurViolations(page: Page, selector?: string) {
+  return (await findViolations(page, selector)).filter(({ id }) => !violationsOfSwaggerUi.has(id));
 }
 
 /** Gets an access token with the dialog "Authorize". */
@@ -98,13 +98,13 @@ describeInChromium('the API reference', () => {
     async (width, colorScheme) => {
       const { page } = await visit(system, { viewport: { width, height: 900 }, colorScheme });
       await page.locator('.opblock').first().waitFor();
-      expect(await findOurViolations(page)).toEqual([]);
       await page.getByRole('button', { name: 'Authorize' }).click();
-      expect(await findOurViolations(page)).toEqual([]);
+      expect(await findOurViolations(page, '.dialog-ux')).toEqual([]);
       await page.getByRole('button', { name: 'Close' }).first().click();
       await tryOut(page, 'listBookingBays');
       await page.locator('#operations-Bookings-createBooking .opblock-summary-control').click();
       await page.getByText('TypeScript').first().click();
+      // Everything that the page showed before is still there.
       expect(await findOurViolations(page)).toEqual([]);
       expect(await overflowsHorizontally(page)).toBe(false);
       expect(await page.evaluate(smallControls)).toEqual([]);
