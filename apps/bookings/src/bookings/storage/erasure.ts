@@ -4,9 +4,12 @@ import { type Booking, selectBookings, updateRows, updateValues } from './column
 
 const statements = {
   findByAlias: 'select id from booking where facility_id = any($1) and user_alias = $2 limit $3',
-  /** The condition for the alias is that of a partial index. */
+  /**
+   * The condition for the alias is that of the partial index booking_personal. If there were no order, PostgreSQL would
+   * read the whole table instead: it expects many matches among ended bookings, but nearly all of them are erased.
+   */
   findEnded: `select facility_id as "facilityId", id from booking
-where user_alias <> 'erased' and end_date < $1 limit $2`,
+where user_alias <> 'erased' and end_date < $1 order by end_date limit $2`,
   lock: `${selectBookings} where facility_id = $1 and id = any($2::uuid[]) order by id for update`,
   update: updateRows('$2'),
 };
