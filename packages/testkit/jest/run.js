@@ -1,0 +1,11 @@
+// Runs jest for the script `test` of a workspace, with file patterns that match only the part of a path below the
+// workspace. Jest itself also compares a pattern with the absolute path, so a pattern such as `bookings` would select
+// every file of a checkout in `/home/me/bookings`.
+import { buildArgv, run } from 'jest';
+
+process.env.NODE_ENV ??= 'test';
+const args = process.argv.slice(2);
+// Jest distinguishes patterns from values of options, such as NAME in `-t NAME`.
+const patterns = (await buildArgv(args))._.map(String);
+const isUnanchored = (argument) => patterns.includes(argument) && !/^\.?\//.test(argument);
+await run(args.map((argument) => (isUnanchored(argument) ? `^(?!/).*(?:${argument})` : argument)));
