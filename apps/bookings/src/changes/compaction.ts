@@ -28,7 +28,7 @@ const compactStatement = `with unnumbered as (
   from unnumbered
 ), superseded as (
   update booking_change set latest = false
-  where facility_id = $1 and latest and booking_id in (select booking_id from pending)
+  where facility_id = $1 and latest and booking_id in (select booking_id from pending where version > 1)
   returning booking_id, first_number
 ), numbered as (
   update booking_change change set number = pending.number, latest = pending.latest,

@@ -31,19 +31,30 @@ export const commonHeaders = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
 } as const;
 
+const commonEntries = new Map(Object.entries(commonHeaders));
+
 export function setCommonHeaders(_request: Request, response: Response, next: NextFunction): void {
-  response.set(commonHeaders);
+  response.setHeaders(commonEntries);
   next();
 }
 
 export function sendResponse(request: Request, response: Response, result: EndpointResponse): void {
   const { status, body, headers = {} } = result;
   const isRead = request.method === 'GET' || request.method === 'HEAD';
-  response.set({ 'Cache-Control': isRead ? 'private, no-cache' : 'no-store', ...headers });
+  response.setHeader('Cache-Control', isRead ? 'private, no-cache' : 'no-store');
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   // `request.fresh` of Express is false for every `fetch` with If-None-Match, because `fetch` adds
   // `Cache-Control: no-cache`.
   if (isRead && headers.ETag !== undefined && isNotModified(request.get('if-none-match'), headers.ETag))
     response.status(304).end();
   else if (body === undefined) response.status(status).end();
-  else response.status(status).json(body);
+  else sendJson(response.status(status), body);
+}
+
+/** `json` of Express parses the content type of each response again: 8 % of the CPU time of a GET. */
+function sendJson(response: Response, body: unknown): void {
+  const text = JSON.stringify(body);
+  response.setHeader('Content-Type', 'application/json; charset=utf-8');
+  response.setHeader('Content-Length', Buffer.byteLength(text));
+  response.end(text);
 }

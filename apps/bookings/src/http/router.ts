@@ -90,7 +90,10 @@ function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema)
     return readOptionalBody(request, response, readRawBody, endpoint.stringBodyField);
   };
 
+  const noInput = { query: {}, body: {}, validationErrors: [] };
+
   return async (request: Request, response: Response, strict: boolean) => {
+    if (!endpoint.query && !endpoint.body && !strict) return noInput;
     const queryString = queryStringOf(request.url);
     const queryInput = readQueryString(queryString, queryProperties);
     const query = validateQuery(queryInput);

@@ -16,8 +16,9 @@ interface Place {
 export type Catalogue = ReturnType<typeof createCatalogue>;
 
 export function createCatalogue(db: Queryable) {
-  // After a minute, a bay that an operator has removed is unknown.
-  const options = { max: 500_000, ttl: 60_000 };
+  // After a minute, a bay that an operator has removed is unknown. With `max` instead of a size, the caches would
+  // allocate room for all entries at once: 46 MB, which every mark-sweep reads.
+  const options = { maxSize: 500_000, sizeCalculation: () => 1, ttl: 60_000 };
   const caches = { bays: new LRUCache<string, Place>(options), locations: new LRUCache<string, Place>(options) };
 
   return {

@@ -88,7 +88,7 @@ on conflict (facility_id) do update set last_request_at = excluded.last_request_
 
 /** Returns a function to be called for each request. It writes once a minute, and nobody waits for it. */
 export function createActivity(db: Database, logger: Logger): (caller: Caller) => void {
-  const recent = new LRUCache<string, true>({ max: 100_000, ttl: 60_000 });
+  const recent = new LRUCache<string, true>({ maxSize: 100_000, sizeCalculation: () => 1, ttl: 60_000 });
   return ({ facilities }) => {
     const ids = facilities.filter((id) => !recent.has(id));
     if (ids.length === 0) return;

@@ -1,6 +1,6 @@
 // Creates a service's Express application with request ids, access log, metrics and health checks (docs/behaviour.md,
 // "Health, metrics and logs").
-import express, { type Express, Router } from 'express';
+import express, { type Express, type RequestHandler } from 'express';
 import type { Logger } from '../logging.ts';
 import type { Metrics } from '../metrics.ts';
 import { observeRequests } from './observe-requests.ts';
@@ -29,22 +29,21 @@ export function createHttpApp(options: HttpAppOptions): Express {
     const { ready, checks } = await readiness();
     response.status(ready ? 200 : 503).json({ status: ready ? 'ready' : 'not ready', checks });
   });
-  if (serveMetrics) app.use(metricsRouter(metrics));
+  if (serveMetrics) app.use(serveMetricsOf(metrics));
   return app;
 }
 
 export function createMetricsApp(metrics: Metrics): Express {
   const app = express();
   app.disable('x-powered-by');
-  app.use(metricsRouter(metrics));
+  app.use(serveMetricsOf(metrics));
   return app;
 }
 
 /** Serves only this spelling of the path: a proxy that blocks `/metrics` may let other spellings pass. */
-function metricsRouter({ registry }: Metrics): Router {
-  const router = Router({ caseSensitive: true, strict: true });
-  router.get('/metrics', async (_request, response) => {
+function serveMetricsOf({ registry }: Metrics): RequestHandler {
+  return async ({ method, path }, response, next) => {
+    if (path !== '/metrics' || (method !== 'GET' && method !== 'HEAD')) return next();
     response.type(registry.contentType).send(await registry.metrics());
-  });
-  return router;
+  };
 }
