@@ -7,8 +7,10 @@ export async function isDistributed(db: Database): Promise<boolean> {
 
 export async function isTransactionWaiting(db: Database): Promise<boolean> {
   // A transaction that waits for a locked row has, in pg_locks, a lock of the type `transactionid` that is not granted.
+  // Other tests use other databases of the same server.
   const findWaits = (await isDistributed(db))
     ? 'select from citus_lock_waits'
-    : "select from pg_locks where not granted and locktype = 'transactionid'";
+    : `select from pg_locks join pg_stat_activity using (pid)
+       where not granted and locktype = 'transactionid' and datname = current_database()`;
   return (await query(db, findWaits)).length > 0;
 }
