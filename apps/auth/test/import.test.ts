@@ -187,6 +187,7 @@ describe('an invalid file', () => {
         '/accounts/0/memberships/0/role: is missing',
         '/accounts/0/memberships/0/facility_id: is not known',
         '/clients/0/access: must be one of read, write, manage',
+        '/clients/0/client_secret: is missing',
       ],
     ],
     [
@@ -519,6 +520,19 @@ describe('an import inserts or updates by id', () => {
     await load({ clients: [{ ...client, token_endpoint_auth_method: 'none' }] });
     expect(await redeemCode({})).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
+});
+
+test('the only ownership can move to an account that is written much later', async () => {
+  const owner = { memberships: [{ facilityId: 'fac-moved', role: 'owner' }] };
+  const [first, last] = ['a-first', 'z-last'].map((id) => ({ id, username: id }));
+  const facilities = [{ id: 'fac-moved', name: 'Moved' }];
+  await load({ facilities, accounts: [{ ...first, ...owner }] });
+  const others = Array.from({ length: 600 }, (_, index) => ({ id: `m-${index}`, username: `m-${index}` }));
+  const withoutOwner = { accounts: [{ ...first, memberships: [] }, ...others, last] };
+  expect(await errorsOf(withoutOwner)).toEqual(['/accounts/0/memberships: facility fac-moved would have no owner']);
+  await load({ accounts: [{ ...first, memberships: [] }, ...others, { ...last, ...owner }] });
+  const rows = await server.db('membership').where({ facility_id: 'fac-moved' });
+  expect(rows).toMatchObject([{ account_id: 'z-last', role: 'owner' }]);
 });
 
 type Section = { readonly items: Parameters<typeof fieldsOf>[0] };

@@ -124,3 +124,33 @@ test('an export with credentials lets people sign in at an empty installation as
     await other.close();
   }
 });
+
+test('a PUT, an import and its dry run name the errors of the schema and of the metadata at once', async () => {
+  const { body: before } = await send('GET', '/clients/demo-web');
+  const client = {
+    redirect_uris: ['https://c.example/cb#fragment'],
+    grant_types: ['unknown'],
+    pkce: 'sometimes',
+    scop: 'openid',
+  };
+  const fields = ['/grant_types', '/pkce', '/redirect_uris', '/scop'];
+  const fieldsOf = (errors: unknown) =>
+    (errors as readonly { contextData: { field: string } }[]).map(({ contextData }) => contextData.field).toSorted();
+  const put = await send('PUT', '/clients/demo-web', client);
+  expect(put).toMatchObject({ status: 400 });
+  expect(fieldsOf(put.body.errors)).toEqual(fields);
+  const file = { clients: [{ client_id: 'demo-web', ...client }] };
+  const imported = await send('POST', '/import', file);
+  expect(imported).toMatchObject({ status: 400 });
+  expect(fieldsOf(imported.body.errors)).toEqual(fields.map((field) => `/clients/0${field}`));
+  const { body } = await send('POST', '/import?dryRun=true', file);
+  const [entry] = body.entries as readonly { action: string; errors: unknown }[];
+  expect(entry).toMatchObject({ action: 'error' });
+  expect(fieldsOf(entry?.errors)).toEqual(fieldsOf(imported.body.errors));
+  const renamed = { clients: [{ client_id: 'demo-web', pkce: 'sometimes', client_name: 'Never stored' }] };
+  expect(await send('POST', '/import', renamed)).toMatchObject({
+    status: 400,
+    body: { errors: [{ code: 'ERR00002' }] },
+  });
+  expect((await send('GET', '/clients/demo-web')).body).toEqual(before);
+});

@@ -45,7 +45,10 @@ export async function prepareEntries(
   }
 }
 
-/** Leaves out the records with errors and those that they contain. `note` gets the outcome of each other record. */
+/**
+ * Leaves out the records with errors and those that they contain. `note` gets the outcome of each other record, and
+ * again if `verify` finds problems. If a record has errors, the caller must roll back.
+ */
 export async function applyEntries(
   tx: Transaction,
   { roots }: Pick<RecordStore, 'roots'>,
@@ -62,6 +65,7 @@ export async function applyEntries(
   };
   for (const kind of allKinds(roots)) {
     const ofKind = entries.filter((entry) => entry.kind === kind);
+    const written: { readonly entry: FileEntry; readonly outcome: Outcome }[] = [];
     for (const entry of ofKind) if (entry.parent && failed.has(entry.parent)) fail(entry);
     for (const batch of batchesOf(ofKind.filter((entry) => !failed.has(entry)))) {
       const records = batch.map(({ record }) => record);
@@ -70,11 +74,47 @@ export async function applyEntries(
         const outcome = outcomes[index] as Outcome;
         note(entry, outcome);
         if (outcome.problems.length > 0) fail(entry);
+        else if (kind.verify) written.push({ entry, outcome });
       }
       // Other requests of the process go on between two batches.
       await setImmediate();
     }
+    for (const batch of batchesOf(ofKind.filter(isJudged))) {
+      const outcomes = await kind.upsert(tx, batch.map(validPart), { ...options, hasErrors });
+      for (const [index, entry] of batch.entries()) {
+        const outcome = outcomes[index] as Outcome;
+        const invalid = invalidFields(entry);
+        note(entry, { ...outcome, problems: outcome.problems.filter((found) => !invalid.has(fieldOf(found.pointer))) });
+      }
+    }
+    const late = await kind.verify?.(
+      tx,
+      written.map(({ outcome }) => outcome),
+    );
+    for (const [index, { entry, outcome }] of written.entries()) {
+      const problems = late?.[index] ?? [];
+      if (problems.length === 0) continue;
+      note(entry, { ...outcome, problems });
+      fail(entry);
+    }
   }
+}
+
+const fieldOf = (pointer: string): string => (pointer.split('/')[1] ?? '').replaceAll('~1', '/').replaceAll('~0', '~');
+
+const invalidFields = ({ pointer, problems }: FileEntry): ReadonlySet<string> =>
+  new Set(problems.map((found) => fieldOf(found.pointer.slice(pointer.length))));
+
+/** Whether errors can be found in the valid fields of an invalid record. */
+function isJudged(entry: FileEntry): boolean {
+  const { decisive } = entry.kind;
+  const invalid = invalidFields(entry);
+  return decisive !== undefined && invalid.size > 0 && !['', ...decisive].some((field) => invalid.has(field));
+}
+
+function validPart(entry: FileEntry): Entry {
+  const invalid = invalidFields(entry);
+  return Object.fromEntries(Object.entries(entry.record).filter(([field]) => !invalid.has(field)));
 }
 
 /** Other records refer to an account by its id, which is not its key. */

@@ -171,18 +171,19 @@ async function putRecord(
   const { record, problems } = kind.withKey ? await kind.withKey(store.db, key, body) : withKey(kind, key, body);
   const entries = store.reader.ofRecord(kind, record);
   const found = [...problems, ...entries.flatMap((entry) => entry.problems)];
-  if (found.length > 0) throw errors.problemsError(found);
+  if (found.length > 0 && !kind.decisive) throw errors.problemsError(found);
   await prepareEntries(store, entries);
   const { clientId } = request.caller;
   return change(store, changeOf(request), async (tx) => {
     const notes: unknown[] = [];
-    const late: Problem[] = [];
+    const late: Problem[] = [...found];
     let first: Outcome | undefined;
     await applyEntries(tx, store, entries, { clientId, missing: 'default', notes }, (entry, outcome) => {
       first ??= outcome;
       late.push(...located(entry, outcome));
     });
-    const { action, before, after } = first as unknown as Outcome;
+    if (!first) throw errors.problemsError(late);
+    const { action, before, after } = first as Outcome;
     // Before the problems, which may be due to the state that the precondition excludes.
     checkPreconditions(request.header, before?.etag, errors);
     if (late.length > 0) throw errors.problemsError(late);

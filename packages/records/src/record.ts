@@ -64,6 +64,11 @@ export interface RecordKind<R extends object = Entry> {
   readonly children?: { readonly field: string; readonly kind: AnyKind; readonly parentField: string };
   /** Fields that must be unique in a file, besides the key. `normalize` converts values that count as equal. */
   readonly unique?: Readonly<Record<string, (value: string) => string>>;
+  /**
+   * If other fields of a record have errors, `upsert` finds the errors of the rest. If one of these fields has an error,
+   * the others cannot be judged. Default: `upsert` gets valid records only.
+   */
+  readonly decisive?: readonly string[];
   /** The filters of the list. */
   readonly filters: Readonly<Record<string, Schema>>;
   readonly notes: { readonly list?: string; readonly put: string; readonly remove: string };
@@ -90,6 +95,8 @@ export interface RecordKind<R extends object = Entry> {
    * same order. The caller has the lock of `RecordStore.lock` and rolls back if a record has problems.
    */
   upsert(tx: Transaction, records: readonly R[], context: ChangeContext): Promise<readonly Outcome<R>[]>;
+  /** Checks a rule over all written records of a file or a PUT. Returns the problems of each, in the same order. */
+  verify?(tx: Transaction, outcomes: readonly Outcome<R>[]): Promise<readonly (readonly Problem[])[]>;
   /** Locks and deletes a record, with its event. `check` gets it after it is locked. */
   remove(
     tx: Transaction,

@@ -299,7 +299,6 @@ export function createAccountKind({ encryptionKeys }: AccountOptions): RecordKin
         memberships.every(({ facilityId }) => facilities.has(facilityId));
       const written = compared.filter((one) => isWritten(one) && !isSkipped(one) && hasFacilities(one));
       const lost = await writeAccounts(tx, written);
-      const ownerless = await findWithoutOwner(tx, written.flatMap(lostOwnerships));
       for (const { after, before, changed, record } of written) {
         const newPassword = before !== undefined && changed.includes('password');
         if (newPassword || (before && after.disabled && !before.disabled)) await endAccess(tx, after, { newPassword });
@@ -312,12 +311,7 @@ export function createAccountKind({ encryptionKeys }: AccountOptions): RecordKin
       await storeOperatorEvents(tx, context, written.flatMap(eventsOf));
       return Promise.all(
         compared.map(async (one) => {
-          const late = [
-            ...(lost.has(one.after.id) ? [problem('/username', 'invalid', 'belongs to another account')] : []),
-            ...lostOwnerships(one)
-              .filter((id) => ownerless.has(id))
-              .map((facilityId) => noOwner('/memberships', facilityId)),
-          ];
+          const late = lost.has(one.after.id) ? [problem('/username', 'invalid', 'belongs to another account')] : [];
           const action = isSkipped(one) ? 'unchanged' : one.outcome.action;
           const problems = [...one.outcome.problems, ...late];
           // Only a PUT shows the record.
@@ -326,6 +320,13 @@ export function createAccountKind({ encryptionKeys }: AccountOptions): RecordKin
           return { ...one.outcome, action, problems, after };
         }),
       );
+    },
+
+    // After all batches, because a file may give the ownership to an account of a later batch.
+    async verify(tx, outcomes) {
+      const lost = outcomes.map(({ before, after }) => lostOwnerships({ before: before?.record, after: after.record }));
+      const ownerless = await findWithoutOwner(tx, [...new Set(lost.flat())]);
+      return lost.map((ids) => ids.filter((id) => ownerless.has(id)).map((id) => noOwner('/memberships', id)));
     },
 
     async remove(tx, name, context, check) {
@@ -483,9 +484,16 @@ interface MembershipChange {
   readonly to: FacilityRole | undefined;
 }
 
-function membershipChanges({ before, after }: AccountChange): readonly MembershipChange[] {
-  const roles = (account: Account | undefined) =>
-    new Map(account?.memberships.map((membership) => [membership.facilityId, membership.role]));
+interface MembersChange {
+  readonly before: Members | undefined;
+  readonly after: Members;
+}
+
+type Members = Pick<AccountInput, 'id' | 'memberships'>;
+
+function membershipChanges({ before, after }: MembersChange): readonly MembershipChange[] {
+  const roles = (account: Members | undefined) =>
+    new Map(account?.memberships?.map((membership) => [membership.facilityId, membership.role]));
   const [old, current] = [roles(before), roles(after)];
   return [...new Set([...current.keys(), ...old.keys()])]
     .map((facilityId) => ({
@@ -497,7 +505,7 @@ function membershipChanges({ before, after }: AccountChange): readonly Membershi
     .filter(({ from, to }) => from !== to);
 }
 
-const lostOwnerships = (change: AccountChange): readonly string[] =>
+const lostOwnerships = (change: MembersChange): readonly string[] =>
   membershipChanges(change).flatMap(({ facilityId, from, to }) =>
     from === 'owner' && to !== 'owner' ? [facilityId] : [],
   );

@@ -143,6 +143,7 @@ export function createClientKind({ scopes, validator }: ClientOptions): RecordKi
     },
     // Further fields are OpenID Connect client metadata, which `check` and oidc-provider check.
     schema: { type: 'object', required: ['client_id'], properties },
+    decisive: ['client_id', 'client_secret', 'client_secret_hashes', 'kind', 'accountId'],
     filters: { kind: { ...kindSchema, description: 'Kind of client.' }, accountId: filterText },
     notes: {
       put: 'The secrets and the kind stay if they are left out. Of an operator, only the name can change.',
