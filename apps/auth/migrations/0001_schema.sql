@@ -121,7 +121,7 @@ create table recovery_code (
 );
 
 -- Sign-ins that wait for the second factor.
-create table half_sign_in (
+create table pending_sign_in (
   id_sha256 text primary key,
   browser_sha256 text not null,
   account_id text not null references account (id) on delete cascade,
@@ -132,9 +132,9 @@ create table half_sign_in (
   expires_at timestamptz not null
 );
 -- A new password ends the sign-ins of the account.
-create index half_sign_in_account on half_sign_in (account_id);
+create index pending_sign_in_account on pending_sign_in (account_id);
 -- The deletion of expired rows.
-create index half_sign_in_expires on half_sign_in (expires_at);
+create index pending_sign_in_expires on pending_sign_in (expires_at);
 
 -- Challenges of passkeys that were used. Each works once.
 create table used_challenge (

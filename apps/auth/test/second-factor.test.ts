@@ -307,14 +307,14 @@ test('the page for the second factor says whom to ask without phone and codes', 
   expect(page.html).toContain('Ask the owner of your facility');
 });
 
-describe('a half sign-in', () => {
+describe('a pending sign-in', () => {
   test('belongs to its browser, and ends after ten minutes and when the password changes', async () => {
     const user = await registerSecureUser();
     const { browser, account: page } = await signInUser(server, user.username);
     expect(await isSignedIn({ browser })).toBe(false);
     const stranger = openFormBrowser([server.origin]);
     expect((await stranger.open(page.url)).status).toBe(400);
-    await server.db.raw(`update half_sign_in set expires_at = expires_at - interval '10 minutes 1 second'`);
+    await server.db.raw(`update pending_sign_in set expires_at = expires_at - interval '10 minutes 1 second'`);
     expect((await browser.send(page, { code: codeOf(user.secret) })).status).toBe(400);
     expect(await isSignedIn({ browser })).toBe(false);
   });

@@ -9,7 +9,7 @@ const conditions = [
   ['one_time_link', "expires_at < now() - interval '1 hour'"],
   ['social_attempt', "expires_at < now() - interval '1 hour'"],
   ['confirmation_code', 'expires_at < now()'],
-  ['half_sign_in', 'expires_at < now()'],
+  ['pending_sign_in', 'expires_at < now()'],
   ['used_challenge', 'expires_at < now()'],
   ['management_response', "created_at < now() - interval '1 day'"],
   // The column `expire` contains milliseconds since 1970.

@@ -1,4 +1,4 @@
-// Stores the sign-ins that wait for the second factor of their account (table `half_sign_in`).
+// Stores the sign-ins that wait for the second factor of their account (table `pending_sign_in`).
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '../secrets.ts';
 
@@ -32,7 +32,7 @@ export function createPendingSignIns({ db }: { db: Database }) {
       const id = randomToken();
       await query(
         db,
-        `insert into half_sign_in (id_sha256, browser_sha256, account_id, acr, amr, interaction_uid, return_to,
+        `insert into pending_sign_in (id_sha256, browser_sha256, account_id, acr, amr, interaction_uid, return_to,
                                    expires_at)
          values ($1, $2, $3, $4, $5, $6, $7, now() + make_interval(secs => $8))`,
         [hashSecret(id), hashSecret(browserSecret), accountId, acr, amr, interactionUid, returnTo, lifetimeSeconds],
@@ -41,7 +41,7 @@ export function createPendingSignIns({ db }: { db: Database }) {
     },
 
     async find(id: string, browserSecret: string): Promise<PendingSignIn | undefined> {
-      const [row] = await query<PendingSignIn>(db, `select ${columns} from half_sign_in where ${isOpen}`, [
+      const [row] = await query<PendingSignIn>(db, `select ${columns} from pending_sign_in where ${isOpen}`, [
         hashSecret(id),
         hashSecret(browserSecret),
       ]);
@@ -50,7 +50,7 @@ export function createPendingSignIns({ db }: { db: Database }) {
 
     /** Of several calls at the same time, only one gets the sign-in. */
     async consume(id: string, browserSecret: string): Promise<PendingSignIn | undefined> {
-      const [row] = await query<PendingSignIn>(db, `delete from half_sign_in where ${isOpen} returning ${columns}`, [
+      const [row] = await query<PendingSignIn>(db, `delete from pending_sign_in where ${isOpen} returning ${columns}`, [
         hashSecret(id),
         hashSecret(browserSecret),
       ]);

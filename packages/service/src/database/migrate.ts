@@ -188,9 +188,8 @@ export async function findHistoryProblem({ url, directory }: MigrateOptions): Pr
 
 function historyProblem(migrations: readonly Migration[], applied: readonly AppliedMigration[]): string | undefined {
   const changed = applied.find(({ checksum }, index) => migrations[index] && migrations[index].checksum !== checksum);
-  // Until version 1.0.0 is tagged, changes edit the first migration.
   if (changed?.version === 1)
-    return 'a development version created the database (migration 1 was changed), so it cannot be upgraded: create a new database';
+    return 'migration 1 was changed after it had been applied: a development version created the database, so use a new one';
   if (applied.length > migrations.length)
     return `the schema has version ${applied.length}, newer than this release knows (${migrations.length})`;
   return changed && `migration ${changed.version} was changed after it had been applied`;

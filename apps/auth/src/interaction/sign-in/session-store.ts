@@ -56,7 +56,7 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
       await query(
         db,
         `with sessions as (delete from browser_session where account_id = $1),
-         half as (delete from half_sign_in where account_id = $1),
+         pending as (delete from pending_sign_in where account_id = $1),
          deleted as (
            delete from oidc_artifact where account_id = $1
               and model in ('Session', 'Grant', ${codesAndTokens})
@@ -84,7 +84,7 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
              from oidc_artifact s, jsonb_each(coalesce(s.payload -> 'authorizations', '{}')) a
             where s.model = 'Session' and s.account_id = $1 and s.uid = $2 and $3),
          sessions as (delete from browser_session where account_id = $1 and uid <> $2),
-         half as (delete from half_sign_in where account_id = $1),
+         pending as (delete from pending_sign_in where account_id = $1),
          deleted as (
            delete from oidc_artifact t where t.account_id = $1
               and (t.model = 'Session' and t.uid is distinct from $2
