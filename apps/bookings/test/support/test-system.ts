@@ -1,4 +1,5 @@
 // Starts the real application on a port, with its own token issuer, and a database with the bays of places.ts.
+import { Agent } from 'node:http';
 import { connectDatabase, type Database, errorCode } from '@bay-booking/service/database/database';
 import { startHttpServer } from '@bay-booking/service/http/server';
 import { createLogger } from '@bay-booking/service/logging';
@@ -158,8 +159,10 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
 }
 
 function createCall(url: string, defaultToken: string): TestSystem['call'] {
+  // By default, superagent opens a connection for each request.
+  const agent = new Agent({ keepAlive: true });
   return async (method, path, { token = defaultToken, body, headers = {} } = {}) => {
-    const request = supertest(url)[method.toLowerCase() as 'get'](path).redirects(0);
+    const request = supertest(url)[method.toLowerCase() as 'get'](path).redirects(0).agent(agent);
     if (token !== null) request.set('Authorization', `Bearer ${token}`);
     for (const [name, value] of Object.entries(headers)) request.set(name, value);
     if (typeof body === 'string' || Buffer.isBuffer(body)) {
