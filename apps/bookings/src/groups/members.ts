@@ -33,7 +33,7 @@ export function memberOf(
   const { value, validationErrors } = (hasId ? validateUpdate : validateNew)(given);
   const body = value as CreateBody;
   const isUnknown = (name: string) => !Object.hasOwn(schema.properties, name);
-  const unknownId: ValidationError = { field: 'id', kind: 'invalid', hint: 'is no booking of the group that lasts' };
+  const unknownId: ValidationError = { field: 'id', kind: 'invalid', hint: 'must be of a booking of the group that has not ended' };
   const unknown = strict ? Object.keys(given).filter(isUnknown).slice(0, maxUnknownFields) : [];
   const unknownErrors = unknown.map((field): ValidationError => ({ field, kind: 'unknown', hint: '' }));
   const errors = [...(hasId && !current ? [unknownId] : []), ...validationErrors, ...unknownErrors];
