@@ -3,7 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import axe from 'axe-core';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Browser, chromium, type Page, type Route } from 'playwright-core';
 import { chromiumPath, findChromium } from './programs.ts';
 
 export const hasChromium = findChromium() !== undefined;
@@ -48,20 +48,25 @@ export interface Violation {
   readonly nodes: readonly string[];
 }
 
+const copies = new WeakMap<Browser, Promise<Page>>();
+
 /**
- * Opens a copy of the current content of a page, in which axe can run although the page itself forbids scripts. The
- * caller closes the browser context of the copy.
+ * Opens a copy of the current content of a page, in which axe can run although the page itself forbids scripts. All
+ * copies of a browser use one page, because Chromium starts a process for each browser context.
  */
 export async function copyForAxe(page: Page): Promise<Page> {
   const browser = page.context().browser();
   if (!browser) throw new Error('the page has no browser');
-  const context = await browser.newContext({ bypassCSP: true, reducedMotion: 'reduce' });
-  const copy = await context.newPage();
+  const openPage = async () => (await browser.newContext({ bypassCSP: true, reducedMotion: 'reduce' })).newPage();
+  const opened = copies.get(browser) ?? openPage();
+  copies.set(browser, opened);
+  const copy = await opened;
+  // A URL that differs from the previous one only in its fragment would not load the new content.
+  const url = page.url().replace(/#.*/, '');
   // The page is not requested again, because the server could return different content.
-  await copy.route(page.url(), async (route) =>
-    route.fulfill({ body: await page.content(), contentType: 'text/html' }),
-  );
-  await copy.goto(page.url(), { waitUntil: 'load' });
+  const respond = async (route: Route) => route.fulfill({ body: await page.content(), contentType: 'text/html' });
+  await copy.route(url, respond, { times: 1 });
+  await copy.goto(url, { waitUntil: 'load' });
   return copy;
 }
 

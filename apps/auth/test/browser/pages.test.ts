@@ -189,7 +189,6 @@ describe('pages without JavaScript', () => {
           expect({ width, scheme, violations, overflows }).toEqual({ width, scheme, violations: [], overflows: false });
           await saveScreenshot(page, `${name.replaceAll(/[^a-z]+/g, '-')}-${width}-${scheme}`);
         }
-        await copy.context().close();
       } finally {
         await page.context().close();
       }

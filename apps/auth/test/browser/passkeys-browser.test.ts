@@ -155,7 +155,6 @@ withBrowser.each(viewports)(
       const copy = await copyForAxe(page);
       await copy.emulateMedia({ colorScheme: viewport.scheme });
       expect([name, await findViolations(copy)]).toEqual([name, []]);
-      await copy.context().close();
     };
     await signIn(page, username);
     await page.goto(`${server.origin}/account/security?return=/account`);
