@@ -2,7 +2,7 @@
 import { type Endpoint, type EndpointRequest, endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
 import type { ApiError } from '@bay-booking/common/errors';
 import type { MakeLink } from '@bay-booking/common/links';
-import { listEnvelope, listEnvelopeSchema } from '@bay-booking/common/page';
+import { listEnvelope, listEnvelopeSchema, type PageRequest } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { type ChangeRequest, change, type ManagementResponse } from './change.ts';
 import { inputSchema } from './entries.ts';
@@ -60,6 +60,38 @@ function withoutField(schema: Schema, field: string): Schema {
   return { ...schema, properties, required: (schema.required as string[]).filter((name) => name !== field) };
 }
 
+interface ListDescription extends Pick<Endpoint, 'operationId' | 'tag' | 'summary' | 'description'> {
+  readonly collection: string;
+  readonly filters: Readonly<Record<string, Schema>>;
+  readonly item: Schema;
+  readonly link: MakeLink;
+  readonly select: (
+    filter: Entry,
+    page: PageRequest,
+  ) => Promise<{ readonly rows: readonly object[]; readonly total: number }>;
+}
+
+/** Returns a page of `/management/{collection}`. */
+export function listEndpoint(list: ListDescription): Endpoint<Caller> {
+  const { collection, filters, item, link, select, ...description } = list;
+  const path = `/management/${collection}`;
+  return defineEndpoint({
+    ...description,
+    method: 'GET',
+    path,
+    access: 'read',
+    query: withFilters(pageQuery, filters),
+    success: { status: 200, description: 'A page of the list.', schema: listEnvelopeSchema(item, maxPageSize) },
+    handle: async ({ query: { page: number = 1, pageSize = defaultPageSize, ...filter } }) => {
+      const page = { page: number, pageSize };
+      const { rows, total } = await select(filter as Entry, page);
+      const hrefOf = (target: number): string =>
+        link('GET', `${path}${writeQueryString({ ...filter, page: target, pageSize })}`).href;
+      return { status: 200, body: listEnvelope(rows, total, page, hrefOf) };
+    },
+  });
+}
+
 export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly Endpoint<Caller>[] {
   const { store, errors, link } = context;
   const { name, collection, key, example, notes } = kind;
@@ -71,31 +103,21 @@ export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly
   };
   const success = { status: 200, description: `The ${name}.`, schema: record, example, headers: etagHeader };
   const notFound = () => errors.apiError('ERR00404');
-  const keyOf = (request: { readonly params: Readonly<Record<string, string>> }): string => {
-    const value = request.params[key] ?? '';
-    // PostgreSQL cannot compare it.
-    if (value.includes('\0') || !value.isWellFormed()) throw notFound();
-    return value;
-  };
+  const keyOf = ({ params: { [key]: value = '' } }: Pick<Request, 'params'>): string => value;
 
   return [
-    defineEndpoint({
+    listEndpoint({
       operationId: `list${capital(collection)}`,
-      method: 'GET',
-      path,
-      access: 'read',
+      collection,
       tag,
       summary: `List ${collection}`,
       description: `The ${collection} of the service, by ${key}. ${notes.list ?? ''}`.trim(),
-      query: withFilters(pageQuery, kind.filters),
-      success: { status: 200, description: 'A page of the list.', schema: listEnvelopeSchema(record, maxPageSize) },
-      handle: async ({ query: { page: number = 1, pageSize = defaultPageSize, ...filter } }) => {
-        const page = { page: number, pageSize };
-        const { rows, total } = await kind.list(store.db, filter as Entry, page);
-        const hrefOf = (target: number): string =>
-          link('GET', `${path}${writeQueryString({ ...filter, page: target, pageSize })}`).href;
-        const items = rows.map((row) => (row as Stored).record);
-        return { status: 200, body: listEnvelope(items, total, page, hrefOf) };
+      filters: kind.filters,
+      item: record,
+      link,
+      select: async (filter, page) => {
+        const { rows, total } = await kind.list(store.db, filter, page);
+        return { rows: rows.map((row) => (row as Stored).record), total };
       },
     }),
     defineEndpoint({

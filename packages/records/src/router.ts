@@ -102,8 +102,11 @@ function createHandler(endpoint: Endpoint<Caller>, options: RouterOptions): Requ
     const key = givenKey === undefined ? undefined : keyed(givenKey, request, bytes, caller);
     const dryRun = query.dryRun === true;
     const change: ChangeRequest = { clientId: caller.clientId, dryRun, key };
-    const handle = () =>
-      endpoint.handle({
+    const handle = async () => {
+      // PostgreSQL cannot compare these.
+      const ids = Object.values(request.params).map(String);
+      if (ids.some((id) => id.includes('\0') || !id.isWellFormed())) throw errors.apiError('ERR00404');
+      return endpoint.handle({
         params: request.params,
         query,
         body,
@@ -113,6 +116,7 @@ function createHandler(endpoint: Endpoint<Caller>, options: RouterOptions): Requ
         requestId: locals.requestId,
         change,
       } as never);
+    };
     // An import has a result of its own.
     const result = dryRun && bodyUse !== 'bytes' ? await describe(handle, endpoint, errors) : await handle();
     response.set(result.headers ?? {}).status(result.status);
