@@ -65,8 +65,8 @@ export interface RecordKind<R extends object = Entry> {
   /** Fields that must be unique in a file, besides the key. `normalize` converts values that count as equal. */
   readonly unique?: Readonly<Record<string, (value: string) => string>>;
   /**
-   * If other fields of a record have errors, `upsert` finds the errors of the rest. If one of these fields has an error,
-   * the others cannot be judged. Default: `upsert` gets valid records only.
+   * If other fields of a record have errors, `upsert` finds the errors of the rest. If one of these fields has an
+   * error, the others cannot be judged. Default: `upsert` gets valid records only.
    */
   readonly decisive?: readonly string[];
   /** The filters of the list. */
