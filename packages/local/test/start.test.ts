@@ -252,22 +252,31 @@ describe('the launcher prints one line for each error and exits with code 1', ()
     expect(launcher.errors()).toMatch(/^the database contains the demo of an earlier start: .*\n$/);
   });
 
-  test('if a later release has migrated the database, and the line says what to do', async () => {
+  test.each([
+    [
+      'a later release has migrated the database',
+      "insert into schema_migration (version, name, checksum) values (9999, 'contract_all', '')",
+      /^bookings: the schema has version (\d+), newer than this release knows \(\d+\)\. [^\n]*\n$/,
+    ],
+    [
+      'a development version has created the database',
+      "update schema_migration set name = 'init', checksum = '' where version = 1",
+      /^bookings: migration 1 was changed [^\n]*: a development version created the database, so use a new one\. [^\n]*\n$/,
+    ],
+  ])('if %s, and the line says what to do', async (_, statement, message) => {
     const firstLauncher = start();
     await firstLauncher.untilReady();
     const { port } = readPostmaster(join(installation.dataDir, 'postgres')) as { port: number };
     const { passwords } = JSON.parse(readFileSync(join(installation.dataDir, 'secrets.json'), 'utf8'));
     const owner = new pg.Client(`postgres://bookings_owner:${passwords.bookings_owner}@127.0.0.1:${port}/bookings`);
     await owner.connect();
-    await owner.query("insert into schema_migration (version, name, checksum) values (9999, 'contract_all', '')");
+    await owner.query(statement);
     await owner.end();
     firstLauncher.signal('SIGTERM');
     await firstLauncher.ended;
     const launcher = start();
     expect(await launcher.ended).toBe(1);
-    expect(launcher.errors()).toMatch(
-      /^bookings: the schema has version (\d+), newer than this release knows \(\d+\)\. [^\n]*\n$/,
-    );
+    expect(launcher.errors()).toMatch(message);
     expect(launcher.errors()).toContain(
       `Set DATA_DIR to another folder, or delete ${installation.dataDir} with all its data\n`,
     );
