@@ -354,8 +354,8 @@ create table outbox (
   next_try_at timestamptz not null default now(),
   tries integer not null default 0
 );
--- The worker leases the entries that are due.
-create index outbox_due on outbox (next_try_at);
+-- The worker leases the first due entries of each target. A full outbox must not be sorted for each of them.
+create index outbox_due on outbox (kind, target, next_try_at, id);
 
 ------------------------------------------------------------------------------------- the list of revocations
 

@@ -70,11 +70,14 @@ export function createOutboxStore(db: Database) {
       query<OutboxEntry>(
         db,
         `with numbered as (
-           select id, row_number() over (partition by kind, target order by next_try_at, id) as position
-             from outbox where kind = any ($1) and next_try_at <= now() and target <> all ($4)),
+           select e.id, e.position
+             from (select distinct kind, target from outbox where kind = any ($1) and target <> all ($4)) t
+            cross join lateral (
+                  select id, row_number() over (order by next_try_at, id) as position from outbox
+                   where kind = t.kind and target = t.target and next_try_at <= now()
+                   order by next_try_at, id limit $3) e),
          due as (
-           select o.id from outbox o join numbered n on n.id = o.id
-            where n.position <= $3 and o.next_try_at <= now()
+           select o.id from outbox o join numbered n on n.id = o.id where o.next_try_at <= now()
             order by n.position, o.id limit $2 for update of o skip locked)
          update outbox o set tries = tries + 1, next_try_at = now() + make_interval(secs => $5)
            from due d where o.id = d.id
