@@ -1,11 +1,10 @@
-// Runs commands and services of the apps as child processes and prints their output with the app's name.
+// Runs commands and services of the apps as child processes and prints their log lines, with links from e-mails.
 import { spawn } from 'node:child_process';
 import { delimiter, dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { watchOver } from '@bay-booking/postgres/watchdog';
 import type { Mail } from './mails.ts';
-import { parseLogLine, printableLines } from './service-output.ts';
 import type { AppName, Environment } from './settings.ts';
 
 /** A stopping service may take 30 s to finish its requests. */
@@ -86,4 +85,31 @@ function printLines({ app, env, print, onMail }: ChildOptions, streams: readonly
       if (mail) onMail(mail);
       for (const printed of printableLines(app, line, showRequests)) print(printed);
     });
+}
+
+interface LogLine {
+  readonly msg?: string;
+  readonly audit?: unknown;
+  readonly mail?: Mail;
+}
+
+/** Leaves out requests and audit events unless `showRequests` is set. */
+export function printableLines(app: string, line: string, showRequests: boolean): readonly string[] {
+  // `bookings` is the longest app name.
+  const prefixed = `${app.padEnd('bookings'.length)} | ${line}`;
+  const { mail, msg, audit } = parseLogLine(line);
+  if (mail) {
+    const links = mail.text.match(/https?:\/\/\S+/g) ?? [];
+    return ['', `Mail to: ${mail.to}`, `Subject: ${mail.subject}`, ...links, ''];
+  }
+  return !showRequests && (msg === 'request' || audit !== undefined) ? [] : [prefixed];
+}
+
+export function parseLogLine(line: string): LogLine {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null ? value : {};
+  } catch {
+    return {};
+  }
 }

@@ -1,6 +1,5 @@
 // Finds the records of an import file, or those of a PUT, and validates each of them.
-import { createAjv, type Formats, timeOfDayPattern } from '@bay-booking/common/validation';
-import { validationMessage } from '@bay-booking/common/validation-message';
+import { createAjv, type Formats, timeOfDayPattern, validationMessage } from '@bay-booking/common/validation';
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import { type AnyKind, type Entry, type Problem, problem } from './record.ts';
 

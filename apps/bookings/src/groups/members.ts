@@ -4,7 +4,7 @@ import type { CreateBody, DraftRequest } from '../bookings/drafts.ts';
 import { type Booking, errorContextOf } from '../bookings/resource.ts';
 import { createBookingSchema, updateBookingSchema } from '../bookings/schema.ts';
 import { withoutEmptyTexts } from '../http/request-body.ts';
-import { formats } from '../time/formats.ts';
+import { formats } from '../time/date-times.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -33,7 +33,11 @@ export function memberOf(
   const { value, validationErrors } = (hasId ? validateUpdate : validateNew)(given);
   const body = value as CreateBody;
   const isUnknown = (name: string) => !Object.hasOwn(schema.properties, name);
-  const unknownId: ValidationError = { field: 'id', kind: 'invalid', hint: 'must be of a booking of the group that has not ended' };
+  const unknownId: ValidationError = {
+    field: 'id',
+    kind: 'invalid',
+    hint: 'must be of a booking of the group that has not ended',
+  };
   const unknown = strict ? Object.keys(given).filter(isUnknown).slice(0, maxUnknownFields) : [];
   const unknownErrors = unknown.map((field): ValidationError => ({ field, kind: 'unknown', hint: '' }));
   const errors = [...(hasId && !current ? [unknownId] : []), ...validationErrors, ...unknownErrors];

@@ -11,7 +11,7 @@ import { checkScope } from '../auth/scopes.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
 import { textSchema } from '../http/schemas.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import { formats } from '../time/formats.ts';
+import { formats } from '../time/date-times.ts';
 import type { ImportSettings } from './import-worker.ts';
 import { createPlaceRecords, mandatory, placeErrors } from './records.ts';
 import { statusEndpoint, statusSchema } from './status.ts';

@@ -6,7 +6,7 @@ import { createErrors } from '@bay-booking/records/problems';
 import type { Database } from '@bay-booking/service/database/database';
 import { errorCatalogue } from '../errors.ts';
 import { createIdempotencyStore, storeResponse } from '../idempotency/store.ts';
-import { formats } from '../time/formats.ts';
+import { formats } from '../time/date-times.ts';
 import { createBayKind } from './bay.ts';
 import { createFacilityKind } from './facility.ts';
 import { createLocationKind } from './location.ts';

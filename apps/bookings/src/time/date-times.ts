@@ -1,5 +1,5 @@
 // Reads the date-times of requests (RFC 3339) and checks the dates of a booking (docs/behaviour.md, "Date-times").
-import type { ValidationError } from '@bay-booking/common/validation';
+import type { Formats, ValidationError } from '@bay-booking/common/validation';
 import type { Times } from './interval.ts';
 
 const dateTimePattern =
@@ -47,4 +47,20 @@ export function findDateErrors(start: Date | undefined, end: Date | undefined, n
   if (start && end && end < start) codes.push('ERR00010');
   if (end && end < now) codes.push('ERR00011');
   return codes;
+}
+
+/** PostgreSQL has no year 0000. */
+const date = /^(?!0000)\d{4}-\d\d-\d\d$/;
+
+export const formats: Formats = {
+  'date-time': { test: isDateTime, hint: dateTimeHint },
+  date: { test: isDate, hint: 'must be a date such as 2026-01-31' },
+  uri: { test: (text) => URL.canParse(text), hint: 'must be an https address' },
+};
+
+function isDate(text: string): boolean {
+  if (!date.test(text)) return false;
+  const parsed = new Date(`${text}T00:00:00.000Z`);
+  // Date turns 30 February into a day in March.
+  return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(text);
 }

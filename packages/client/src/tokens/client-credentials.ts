@@ -1,10 +1,11 @@
 // Requests access tokens with the client credentials grant (RFC 6749) and a secret or a signed assertion (RFC 7523).
+
+import type { CryptoKey } from 'oauth4webapi';
 import * as oauth from 'oauth4webapi';
 import { BookingsConnectionError, BookingsTokenError } from '../errors.ts';
-import type { ClientCredentials } from '../options.ts';
+import type { ClientCredentials, PrivateJwk } from '../options.ts';
 import { expectSecure } from '../secure-address.ts';
 import { withTimeout } from '../timeout.ts';
-import { importPrivateKey } from './private-key.ts';
 import type { AccessToken } from './token-source.ts';
 
 export interface TokenRequestOptions {
@@ -113,4 +114,26 @@ function tokenError(cause: unknown): BookingsTokenError {
   const response = cause instanceof Error && cause.cause instanceof Response ? cause.cause : undefined;
   const message = cause instanceof Error ? cause.message : String(cause);
   return new BookingsTokenError(`No access token: ${message}`, { cause, response });
+}
+
+const parametersOf: Readonly<Record<string, { name: string; namedCurve?: string; hash?: string }>> = {
+  ES256: { name: 'ECDSA', namedCurve: 'P-256' },
+  PS256: { name: 'RSA-PSS', hash: 'SHA-256' },
+  EdDSA: { name: 'Ed25519' },
+  Ed25519: { name: 'Ed25519' },
+};
+
+const defaultAlgorithms: Readonly<Record<string, string>> = { EC: 'ES256', RSA: 'PS256', OKP: 'Ed25519' };
+
+/** @throws {TypeError} if the authorization server does not accept the algorithm of the key */
+export async function importPrivateKey(
+  key: CryptoKey | PrivateJwk,
+  keyId: string | undefined,
+): Promise<{ key: CryptoKey; kid?: string }> {
+  if (!('kty' in key)) return { key, ...(keyId && { kid: keyId }) };
+  const parameters = parametersOf[key.alg ?? defaultAlgorithms[key.kty] ?? ''];
+  if (!parameters) throw new TypeError(`A key of type ${key.kty} with alg ${key.alg} cannot sign client assertions`);
+  // `importKey` rejects a key whose `alg`, `use` or `key_ops` contradicts `parameters`.
+  const { kid = keyId, alg: _alg, use: _use, key_ops: _operations, ...jwk } = key;
+  return { key: await crypto.subtle.importKey('jwk', jwk, parameters, false, ['sign']), ...(kid && { kid }) };
 }

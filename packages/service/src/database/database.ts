@@ -6,7 +6,6 @@ import { errorCode, isConnectionError, isTransactionConflict } from './errors.ts
 import { createErrorInspector, type InspectError, isSchemaRelated } from './schema-version.ts';
 
 export { errorCode, isUnavailable, markAsUnavailable } from './errors.ts';
-export { jsonText } from './json.ts';
 export { collectDatabaseMetrics } from './metrics.ts';
 export { logOutages } from './outages.ts';
 
@@ -233,4 +232,14 @@ export function asPgClient(db: Database) {
       return { rows, rowCount: rows.length };
     },
   };
+}
+
+/** JSON.stringify writes a NUL character as this escape sequence. */
+const escapedNul = '\\u0000';
+
+/** Removes NUL characters from strings: request parameters may contain them, but PostgreSQL cannot store them. */
+export function jsonText(value: unknown): string {
+  const text = JSON.stringify(value);
+  if (!text.includes(escapedNul)) return text;
+  return JSON.stringify(value, (_key, entry) => (typeof entry === 'string' ? entry.replaceAll('\0', '') : entry));
 }

@@ -9,7 +9,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { errorCode } from './errors.ts';
-import { splitStatements } from './sql-statements.ts';
 
 export interface Migration {
   readonly version: number;
@@ -251,4 +250,13 @@ async function dropInvalidIndexes(client: pg.Client, sql: string): Promise<void>
     'select indexrelid::regclass::text as name from pg_index where not indisvalid',
   );
   for (const { name } of rows) if (sql.includes(` ${name} `)) await client.query(`drop index concurrently ${name}`);
+}
+
+/** Comments, strings, quoted identifiers and dollar-quoted bodies can contain semicolons. */
+const statement = /(?:--.*|\/\*[\s\S]*?\*\/|'[^']*'|"[^"]*"|(\$\w*\$)[\s\S]*?\1|[^;])+/g;
+const comment = /--.*|\/\*[\s\S]*?\*\//g;
+
+/** Returns the statements without their semicolons. Strings with backslash escapes (`E'…'`) are not supported. */
+export function splitStatements(sql: string): string[] {
+  return (sql.match(statement) ?? []).filter((text) => text.replace(comment, '').trim() !== '');
 }

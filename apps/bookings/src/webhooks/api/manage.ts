@@ -13,8 +13,8 @@ import { isUuid } from '../../places/tagged-id.ts';
 import { maxReplayedEvents } from '../delivery/cursor-store.ts';
 import { type DeliveryState, newSecret, type Webhook } from '../webhook.ts';
 import { namesAllFacilities, webhookPath, webhookResource, withSecret } from './resource.ts';
+import { findWebhookErrors, type RequestedWebhook } from './schema.ts';
 import { expectAllFacilities, expectCreator, findWebhook, type WebhookServices } from './services.ts';
-import { findWebhookErrors, type RequestedWebhook } from './validation.ts';
 
 /** How long the previous secret also signs deliveries after a rotation. */
 const previousSecretMilliseconds = 24 * 3_600_000;

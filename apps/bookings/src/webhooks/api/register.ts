@@ -9,8 +9,8 @@ import { createOnce } from '../../idempotency/idempotency.ts';
 import type { StoredResponse } from '../../idempotency/store.ts';
 import { bookingEvents, newSecret, type Webhook } from '../webhook.ts';
 import { webhookResource, withSecret } from './resource.ts';
+import { findWebhookErrors, type RequestedWebhook } from './schema.ts';
 import type { WebhookServices } from './services.ts';
-import { findWebhookErrors, type RequestedWebhook } from './validation.ts';
 
 export function registerWebhook(
   services: WebhookServices,

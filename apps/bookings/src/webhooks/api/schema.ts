@@ -1,5 +1,8 @@
 // Defines the JSON Schemas of webhooks, of their deliveries, and of the requests that create and change them.
 import { linksSchema } from '@bay-booking/common/links';
+import type { ValidationError } from '@bay-booking/common/validation';
+import type { OutboundClient } from '@bay-booking/service/outbound/client';
+import type { FromSchema } from 'json-schema-to-ts';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../../http/pagination.ts';
 import {
   dateTimeSchema as dateTime,
@@ -162,3 +165,29 @@ export const webhookComponents = {
   DeliveryList: deliveryListSchema,
   Delivery: deliverySchema,
 } as const;
+
+/** Invalid fields are left out. */
+export type RequestedWebhook = Partial<FromSchema<typeof createWebhookSchema>>;
+
+/**
+ * `url` is undefined if the field is invalid, or if an update has no such field.
+ *
+ * `facilityIds` is the field of the request. If a registration has no such field, `facilityIds` are the facilities of
+ * the token. Undefined if the field is invalid, or if an update has no such field.
+ */
+export function findWebhookErrors(
+  url: string | undefined,
+  facilityIds: readonly string[] | undefined,
+  facilitiesOfToken: readonly string[],
+  outbound: Pick<OutboundClient, 'urlError'>,
+): readonly ValidationError[] {
+  const errors: ValidationError[] = [];
+  const urlError = url === undefined ? undefined : outbound.urlError(url);
+  if (urlError !== undefined) errors.push({ field: 'url', kind: 'invalid', hint: urlError });
+  // The schema does not allow an empty list in the request. An empty list therefore comes from the token.
+  if (facilityIds?.length === 0)
+    errors.push({ field: 'facilityIds', kind: 'invalid', hint: 'the token names no facility' });
+  if (facilityIds?.some((id) => !facilitiesOfToken.includes(id)))
+    errors.push({ field: 'facilityIds', kind: 'invalid', hint: 'must be facilities of the token' });
+  return errors;
+}

@@ -1,6 +1,6 @@
 // Tests what `npm start` prints for the log lines of the services.
 import { expect, test } from '@jest/globals';
-import { printableLines } from './service-output.ts';
+import { printableLines } from './children.ts';
 
 /** Values of the parameter `showRequests` of `printableLines`. `npm start` passes true if LOG_LEVEL is set. */
 const [hideRequests, showRequests] = [false, true];

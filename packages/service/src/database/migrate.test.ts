@@ -1,6 +1,6 @@
 // Tests splitting an SQL file into its statements.
 import { expect, test } from '@jest/globals';
-import { splitStatements } from './sql-statements.ts';
+import { splitStatements } from './migrate.ts';
 
 test('every statement of a file is returned with the comments before it', () => {
   expect(splitStatements('-- First.\nselect 1;\n\nselect 2; -- Last.\n')).toEqual([
