@@ -1,7 +1,6 @@
 // The record account: a person or a service account, with its roles at facilities. Its id never changes.
 import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { offsetOf } from '@bay-booking/common/page';
 import { type Entry, type Problem, problem, type RecordKind, type Stored } from '@bay-booking/records/record';
 import { text as filterText } from '@bay-booking/records/schemas';
 import { jsonText, type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
@@ -105,12 +104,8 @@ const select = (on: Queryable, ids: readonly string[]) =>
   query<Account>(on, `select ${columns} from account a where a.id = any ($1)`, [ids]);
 
 export async function findAccount(on: Queryable, name: string): Promise<Account | undefined> {
-  const [account] = await query<Account>(
-    on,
-    `select ${moreColumns} from account a where lower(a.username) = lower($1)`,
-    [name],
-  );
-  return account;
+  const byName = `select ${moreColumns} from account a where lower(a.username) = lower($1)`;
+  return (await query<Account>(on, byName, [name]))[0];
 }
 
 /** Ends what somebody got with the earlier password, and the links with which it could be replaced again. */
@@ -208,7 +203,7 @@ export function createAccountKind({ encryptionKeys }: AccountOptions): RecordKin
     },
     list: async (on, { disabled = null, facilityId = null, role: atFacility = null, email = null }, page) => {
       const values = [disabled, facilityId, atFacility, email];
-      const options = { order: 'a.username, a.id', values, limit: page.pageSize, offset: offsetOf(page) };
+      const options = { order: 'a.username, a.id', values, page };
       const { rows, total } = await readRows<Account>(on, moreColumns, source, options);
       return { rows: await respond(on, rows), total };
     },
@@ -238,14 +233,8 @@ export function createAccountKind({ encryptionKeys }: AccountOptions): RecordKin
     },
 
     async prepare(db, records) {
-      const stored = new Map(
-        (
-          await select(
-            db,
-            records.map(({ id }) => id),
-          )
-        ).map((row) => [row.id, row.passwordHash]),
-      );
+      const ids = records.map(({ id }) => id);
+      const stored = new Map((await select(db, ids)).map((row) => [row.id, row.passwordHash]));
       const prepared: AccountInput[] = [];
       // Only a few passwords wait to be hashed at a time, so that people can sign in during an import.
       for (let start = 0; start < records.length; start += 4)
@@ -559,19 +548,11 @@ function eventsOf({ before, after, changed }: AccountChange & { readonly changed
   const accountId = after.id;
   const isSwitched = (before?.disabled ?? false) !== after.disabled;
   const others = changed.filter((field) => !isSwitched || field !== 'disabled');
+  const write = { kind: before ? 'account.changed' : 'account.created', accountId, detail: { changed: others } };
+  const kind = after.disabled ? 'account.disabled' : 'account.enabled';
   return [
-    ...(others.length > 0
-      ? [{ kind: before ? 'account.changed' : 'account.created', accountId, detail: { changed: others } }]
-      : []),
-    ...(isSwitched
-      ? [
-          {
-            kind: after.disabled ? 'account.disabled' : 'account.enabled',
-            accountId,
-            detail: { changed: ['disabled'] },
-          },
-        ]
-      : []),
+    ...(others.length > 0 ? [write] : []),
+    ...(isSwitched ? [{ kind, accountId, detail: { changed: ['disabled'] } }] : []),
     ...membershipChanges({ before, after }).map((change) => membershipEvent(change, after)),
   ];
 }

@@ -1,7 +1,6 @@
 // Describes and handles what operators do to accounts, clients, invitations and tokens besides changing their records.
 import type { Endpoint, EndpointRequest } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
-import { offsetOf } from '@bay-booking/common/page';
 import { change } from '@bay-booking/records/change';
 import type { RecordStore } from '@bay-booking/records/import';
 import { type Caller, changeOf, listEndpoint } from '@bay-booking/records/record-endpoints';
@@ -268,7 +267,7 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       filters: { facilityId },
       item: invitation,
       link,
-      select: (filter, page) => listInvitations(db, filter, page.pageSize, offsetOf(page)),
+      select: (filter, page) => listInvitations(db, filter, page),
     }),
     {
       operationId: 'getInvitation',
@@ -281,7 +280,7 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       params: path.invitation,
       success: { status: 200, description: 'The invitation.', schema: invitation },
       handle: async ({ params: { id = '' } }) => {
-        const { rows } = await listInvitations(db, { id }, 1, 0);
+        const { rows } = await listInvitations(db, { id }, { page: 1, pageSize: 1 });
         if (!rows[0]) throw apiError('ERR00404');
         return { status: 200, body: rows[0] };
       },
@@ -311,7 +310,7 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       filters: { accountId: { ...text, description: 'Account ID.' }, facilityId },
       item: token,
       link,
-      select: (filter, page) => listTokens(db, filter, page.pageSize, offsetOf(page)),
+      select: (filter, page) => listTokens(db, filter, page),
     }),
     changes({
       operationId: 'revokePersonalAccessToken',

@@ -1,6 +1,5 @@
 // The record client: its metadata, its own settings, and the personal access tokens of service accounts.
 import { isDeepStrictEqual } from 'node:util';
-import { offsetOf } from '@bay-booking/common/page';
 import { type Entry, type Problem, problem, type RecordKind, type Stored } from '@bay-booking/records/record';
 import { text as filterText } from '@bay-booking/records/schemas';
 import { jsonText, type Queryable, query } from '@bay-booking/service/database/database';
@@ -162,7 +161,7 @@ export function createClientKind({ scopes, validator }: ClientOptions): RecordKi
     list: async (on, { kind = null, accountId = null }, page) => {
       const source =
         'from client c where ($1::text is null or c.kind = $1) and ($2::text is null or c.account_id = $2)';
-      const options = { order: 'c.id', values: [kind, accountId], limit: page.pageSize, offset: offsetOf(page) };
+      const options = { order: 'c.id', values: [kind, accountId], page };
       const { rows, total } = await readRows<ClientRow>(on, columns, source, options);
       return { rows: rows.map((row) => respond(stateOf(row))), total };
     },
@@ -380,28 +379,22 @@ function withoutDerivedFields(stored: ClientState): ImportedClient {
 
 async function writeClients(tx: Queryable, clients: readonly ClientState[]): Promise<void> {
   if (clients.length === 0) return;
+  // Never the secret, because PostgreSQL may log it.
   const records = clients.map(({ client, disabled, expiresAt }) => ({
-    id: client.id,
-    kind: client.kind,
-    pkce: client.pkce,
-    metadata: client.metadata,
-    scope: client.scope,
-    account_id: client.accountId,
-    name: client.name,
-    access: client.access,
-    facility_ids: client.facilityIds,
+    ...client,
+    secret: undefined,
     disabled,
-    expires_at: expiresAt,
+    expiresAt,
   }));
   await query(
     tx,
     `insert into client as c (id, kind, pkce, metadata, scope, account_id, name, access, facility_ids, disabled_at,
                               expires_at)
-     select n.id, n.kind, n.pkce, n.metadata, n.scope, n.account_id, n.name, n.access,
-            case when jsonb_typeof(n.facility_ids) = 'array' then array(select jsonb_array_elements_text(n.facility_ids)) end,
-            case when n.disabled then now() end, n.expires_at
+     select n.id, n.kind, n.pkce, n.metadata, n.scope, n."accountId", n.name, n.access,
+            case when jsonb_typeof(n."facilityIds") = 'array' then array(select jsonb_array_elements_text(n."facilityIds")) end,
+            case when n.disabled then now() end, n."expiresAt"
        from jsonb_to_recordset($1::jsonb) as n (id text, kind text, pkce text, metadata jsonb, scope text,
-              account_id text, name text, access text, facility_ids jsonb, disabled boolean, expires_at timestamptz)
+              "accountId" text, name text, access text, "facilityIds" jsonb, disabled boolean, "expiresAt" timestamptz)
      on conflict (id) do update set kind = excluded.kind, pkce = excluded.pkce, metadata = excluded.metadata,
        scope = excluded.scope, account_id = excluded.account_id, name = excluded.name, access = excluded.access,
        facility_ids = excluded.facility_ids,

@@ -1,5 +1,4 @@
 // The record facility: no token names a facility that is disabled.
-import { offsetOf } from '@bay-booking/common/page';
 import { checkTimeZone, problem, type RecordKind, type Stored } from '@bay-booking/records/record';
 import { objectSchema } from '@bay-booking/records/schemas';
 import { type Queryable, query } from '@bay-booking/service/database/database';
@@ -42,8 +41,7 @@ export const facilityKind: RecordKind<Facility> = {
 
   find: async (on, id) => (await select(on, [id])).map(read)[0],
   list: async (on, _filter, page) => {
-    const options = { order: 'id', values: [], limit: page.pageSize, offset: offsetOf(page) };
-    const { rows, total } = await readRows<Facility>(on, columns, 'from facility f', options);
+    const { rows, total } = await readRows<Facility>(on, columns, 'from facility f', { order: 'id', values: [], page });
     return { rows: rows.map(read), total };
   },
   readAll: (on) => query<Facility>(on, `select ${columns} from facility f order by id`),

@@ -40,31 +40,27 @@ export interface ClientToStore extends StoredClient {
 export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolean): ClientToStore {
   const { client_id: id, client_secret: secret, scope = '', kind, pkce, accountId, name, ...others } = imported;
   const { access = 'write', facilities = null, disabled, expiresAt, client_secret_hashes, ...metadata } = others;
+  const common = { id, secret, secretHashes: [] };
   // A client with an account is a personal access token.
   if (accountId !== undefined) {
     const label = name ?? (typeof metadata.client_name === 'string' ? metadata.client_name : null);
+    const { access_token_ttl } = imported;
     return {
-      id,
+      ...common,
       kind: 'personal-access-token',
       pkce: 'required',
-      metadata: {
-        ...(label !== null && { client_name: label }),
-        access_token_ttl: imported.access_token_ttl,
-      },
+      metadata: { ...(label !== null && { client_name: label }), access_token_ttl },
       scope: '',
       accountId,
       access,
       facilityIds: facilities,
-      secretHashes: [],
       name: label,
-      secret,
     };
   }
-  const completed = withDefaults(withProfileSettings(metadata), {
-    isConfidential: secret !== undefined || hasStoredSecret,
-  });
+  const isConfidential = secret !== undefined || hasStoredSecret;
+  const completed = withDefaults(withProfileSettings(metadata), { isConfidential });
   return {
-    id,
+    ...common,
     kind: kind ?? 'standard',
     pkce: pkce ?? (isPublic(completed) || completed.profile !== undefined ? 'required' : 'optional'),
     metadata: completed,
@@ -72,9 +68,7 @@ export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolea
     accountId: null,
     access: 'write',
     facilityIds: null,
-    secretHashes: [],
     name: name ?? null,
-    secret,
   };
 }
 

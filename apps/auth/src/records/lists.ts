@@ -1,4 +1,5 @@
 // Reads the audit trail of operators, invitations and personal access tokens, and withdraws invitations.
+import type { PageRequest } from '@bay-booking/common/page';
 import type { EventQuery, EventRow } from '@bay-booking/records/audit';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { isActiveClient } from '../clients/store.ts';
@@ -40,12 +41,12 @@ interface Filter {
   readonly accountId?: string;
 }
 
-export const listInvitations = (on: Queryable, { id, facilityId }: Filter, limit: number, offset: number) =>
+export const listInvitations = (on: Queryable, { id, facilityId }: Filter, page: PageRequest) =>
   readRows<object>(
     on,
     invitationColumns,
     'from invitation i where ($1::text is null or i.id = $1) and ($2::text is null or i.facility_id = $2)',
-    { order: 'i.sent_at desc, i.id', values: [id ?? null, facilityId ?? null], limit, offset },
+    { order: 'i.sent_at desc, i.id', values: [id ?? null, facilityId ?? null], page },
   );
 
 /** Returns undefined if the invitation was accepted or withdrawn. */
@@ -60,7 +61,7 @@ export async function deleteInvitation(tx: Queryable, id: string) {
 }
 
 /** A token is for a facility where its account has a role, unless the token is limited to others. */
-export const listTokens = (on: Queryable, { accountId, facilityId }: Filter, limit: number, offset: number) =>
+export const listTokens = (on: Queryable, { accountId, facilityId }: Filter, page: PageRequest) =>
   readRows<object>(
     on,
     `c.id as client_id, c.name, c.account_id as "accountId", c.access, c.facility_ids as facilities,
@@ -69,5 +70,5 @@ export const listTokens = (on: Queryable, { accountId, facilityId }: Filter, lim
       and ($1::text is null or c.account_id = $1) and ($2::text is null or (
         (c.facility_ids is null or $2 = any (c.facility_ids))
         and exists (select from membership m where m.account_id = c.account_id and m.facility_id = $2)))`,
-    { order: 'c.id', values: [accountId ?? null, facilityId ?? null], limit, offset },
+    { order: 'c.id', values: [accountId ?? null, facilityId ?? null], page },
   );

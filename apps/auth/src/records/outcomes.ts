@@ -1,4 +1,5 @@
 // Compares records with the stored ones, and stores the audit events of the differences.
+import { offsetOf, type PageRequest } from '@bay-booking/common/page';
 import { changedFields, etagOf, type Outcome, type Problem, type Stored } from '@bay-booking/records/record';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { textPattern } from '../accounts/field-rules.ts';
@@ -63,11 +64,11 @@ export async function readRows<Row extends object>(
   on: Queryable,
   columns: string,
   source: string,
-  { order, values, limit, offset }: { order: string; values: readonly unknown[]; limit: number; offset: number },
+  { order, values, page }: { order: string; values: readonly unknown[]; page: PageRequest },
 ): Promise<{ readonly rows: readonly Row[]; readonly total: number }> {
   const rows = await query<Row>(
     on,
-    `select ${columns} ${source} order by ${order} limit ${Math.trunc(limit)} offset ${Math.trunc(offset)}`,
+    `select ${columns} ${source} order by ${order} limit ${Math.trunc(page.pageSize)} offset ${Math.trunc(offsetOf(page))}`,
     values,
   );
   const [count] = await query<{ total: number }>(on, `select count(*)::int as total ${source}`, values);
