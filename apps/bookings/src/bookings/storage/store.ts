@@ -27,6 +27,7 @@ import type { Booking, BookingChange, NewBooking } from '../resource.ts';
 import {
   deleteBookings,
   findBooking,
+  findBookingAtSome,
   insertBookings,
   insertValues,
   lockBooking,
@@ -99,8 +100,14 @@ const idUsed: Conflict = { code: 'BOOK00001', moreInfo: '' };
 
 export function createBookingStore(db: Database) {
   return {
-    find: async (facilities: readonly string[], id: string): Promise<Booking | undefined> =>
-      (await query<Booking>(db, findBooking, [facilities, id]))[0],
+    find: async (facilities: readonly string[], id: string): Promise<Booking | undefined> => {
+      const [first, ...others] = facilities;
+      const [found] =
+        others.length === 0
+          ? await query<Booking>(db, findBooking, [first, id])
+          : await query<Booking>(db, findBookingAtSome, [facilities, id]);
+      return found;
+    },
 
     /**
      * Writes all bookings, or none if one has a conflict. Returns undefined if a booking to update or delete is not
