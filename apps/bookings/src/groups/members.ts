@@ -36,7 +36,7 @@ export function memberOf(
   const unknownId: ValidationError = {
     field: 'id',
     kind: 'invalid',
-    hint: 'must be of a booking of the group that has not ended',
+    hint: 'must be the id of a booking in the group that has not ended',
   };
   const unknown = strict ? Object.keys(given).filter(isUnknown).slice(0, maxUnknownFields) : [];
   const unknownErrors = unknown.map((field): ValidationError => ({ field, kind: 'unknown', hint: '' }));

@@ -1,4 +1,5 @@
 // Handles PUT and DELETE /api/booking-groups/{id}: makes the group what the request says, or deletes its bookings.
+import { isDeepStrictEqual } from 'node:util';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
@@ -41,14 +42,14 @@ interface Group {
 }
 
 /**
- * Writes what `plan` wants of the group. If another request changes the group after `plan` has read it, `plan` is
- * called again.
+ * Writes the changes that `plan` returns for the group, or nothing if `plan` returns undefined. If another request
+ * changes the group meanwhile, `plan` is called again.
  */
 async function writeGroup(
   { groups, store, now }: GroupServices,
   request: ApiRequest,
-  plan: (group: Group) => Promise<Changes>,
-): Promise<{ readonly group: Group; readonly outcome: Outcome }> {
+  plan: (group: Group) => Promise<Changes | undefined>,
+): Promise<{ readonly group: Group; readonly outcome?: Outcome }> {
   const id = (request.params.id ?? '').toLowerCase();
   const ifMatch = request.header('if-match');
   for (const facilityId of facilitiesOfGroup(id, request.caller)) {
@@ -57,9 +58,11 @@ async function writeGroup(
       if (members.length === 0) break;
       checkIfMatch(ifMatch, members);
       const group = { id, facilityId, members, at: now() };
+      const changes = await plan(group);
+      if (!changes) return { group };
       const check = (locked: readonly Booking[]) => groupEtag(locked) === groupEtag(members);
       const lock = groups.lock(facilityId, id);
-      const outcome = await store.write({ ...(await plan(group)), lock, check, at: group.at, sender: request });
+      const outcome = await store.write({ ...changes, lock, check, at: group.at, sender: request });
       if (outcome) return { group, outcome };
     }
   }
@@ -76,15 +79,6 @@ export async function deleteGroup(services: GroupServices, request: ApiRequest):
   return { status: 204 };
 }
 
-/** Nothing is written: `plan` throws it after a dry run without errors. */
-class DryRun extends Error {
-  readonly members: readonly Booking[];
-  constructor(members: readonly Booking[]) {
-    super('dry run');
-    this.members = members;
-  }
-}
-
 export async function replaceGroup(
   services: GroupServices,
   request: ApiRequest<unknown, Partial<FromSchema<typeof groupRequestSchema>>>,
@@ -93,7 +87,7 @@ export async function replaceGroup(
   const strict = isStrict(request.header('prefer'));
   let drafts: readonly Draft[] = [];
   let kept: readonly Booking[] = [];
-  const plan = async ({ id, facilityId, members, at }: Group): Promise<Changes> => {
+  const plan = async ({ id, facilityId, members, at }: Group): Promise<Changes | undefined> => {
     const running = new Map(members.filter((member) => !hasEnded(member, at)).map((member) => [member.id, member]));
     const requests = (body.bookings ?? []).map((input, index, all) => {
       const entry = memberOf(input, index, strict, running);
@@ -106,7 +100,7 @@ export async function replaceGroup(
     if (body.dryRun) {
       const conflicts = await findConflicts(services, drafts, { ...options, dryRun: true });
       if (conflicts.flat().length > 0) throw draftsError(drafts, conflicts);
-      throw new DryRun(members);
+      return undefined;
     }
     const named = new Set(drafts.flatMap((draft) => draft.id ?? []));
     const created = drafts.filter((draft) => draft.id === undefined);
@@ -125,36 +119,25 @@ export async function replaceGroup(
       holdIds: holdIdsOf(drafts),
     };
   };
-  try {
-    const { group, outcome } = await writeGroup(services, request, plan);
-    if (outcome.conflicts.length > 0) throw draftsError(drafts, outcome.conflicts);
-    const bookings = [...kept, ...outcome.bookings].toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
-    return groupResponse(200, group.id, bookings, services.link);
-  } catch (error) {
-    if (!(error instanceof DryRun)) throw error;
-    return { status: 200, body: { bookings: [] }, headers: { ETag: `"${groupEtag(error.members)}"` } };
-  }
+  const { group, outcome } = await writeGroup(services, request, plan);
+  if (!outcome) return { status: 200, body: { bookings: [] }, headers: { ETag: `"${groupEtag(group.members)}"` } };
+  if (outcome.conflicts.length > 0) throw draftsError(drafts, outcome.conflicts);
+  const bookings = [...kept, ...outcome.bookings].toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
+  return groupResponse(200, group.id, bookings, services.link);
 }
 
 const sortKey = ({ startDate, id }: Booking): string => `${startDate} ${id}`;
 
 const isSameId = (a: unknown, b: string | undefined): boolean => typeof a === 'string' && a.toLowerCase() === b;
 
-export const invalidId = (index: number, hint: string): ValidationError => ({
+const invalidId = (index: number, hint: string): ValidationError => ({
   field: 'id',
   kind: 'invalid',
   hint,
   path: `bookings[${index}].id`,
 });
 
+/** A change whose metadata is undefined keeps the metadata. */
 function isSame(current: Booking, change: BookingChange): boolean {
-  const { metadata } = change;
-  const others = updateFields.filter((field) => field !== 'metadata');
-  return (
-    others.every((field) => current[field] === change[field]) &&
-    (metadata === undefined || canonical(metadata) === canonical(current.metadata))
-  );
+  return updateFields.every((field) => change[field] === undefined || isDeepStrictEqual(current[field], change[field]));
 }
-
-const canonical = (metadata: Booking['metadata']): string =>
-  JSON.stringify(Object.entries(metadata ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1)));

@@ -221,17 +221,20 @@ interface Pair {
 /** Deletes, then updates, then inserts, with one statement for each kind and facility. */
 function writePairs(tx: Transaction, pairs: readonly Pair[], at: Date, author: Author): void {
   for (const [facilityId, ofFacility] of Map.groupBy(pairs.flatMap(splitMove), facilityOf)) {
-    const send_ = (statement: string, written: readonly Pair[], values: unknown[]): void => {
-      const changes = written.map((pair) => changeOf(pair, at));
-      if (written.length > 0) send(tx, statement, [...changeValues(facilityId, changes, author), ...values]);
-    };
+    const changes = (written: readonly Pair[]) =>
+      changeValues(
+        facilityId,
+        written.map((pair) => changeOf(pair, at)),
+        author,
+      );
     const deleted = ofFacility.filter(({ after }) => !after);
     const updated = ofFacility.filter(({ before, after }) => before && after);
     const created = ofFacility.filter(({ before }) => !before);
     const after = (written: readonly Pair[]) => written.map((pair) => pair.after as Booking);
-    send_(deleteBookings, deleted, [deleted.map(({ before }) => before?.id)]);
-    send_(updateBookings, updated, updateValues(after(updated)));
-    send_(insertBookings(created.length), created, insertValues(after(created)));
+    if (deleted.length > 0) send(tx, deleteBookings, [...changes(deleted), deleted.map(({ before }) => before?.id)]);
+    if (updated.length > 0) send(tx, updateBookings, [...changes(updated), ...updateValues(after(updated))]);
+    if (created.length > 0)
+      send(tx, insertBookings(created.length), [...changes(created), ...insertValues(after(created))]);
   }
   writeReferences(tx, pairs);
 }
