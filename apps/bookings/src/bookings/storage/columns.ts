@@ -119,7 +119,7 @@ export const bookedRange = timeRange('start_date', 'end_date');
 
 export const selectBookings = `select ${selectList(fields)} from booking`;
 
-/** PostgreSQL plans a statement with `any($1)` at every execution: 165 µs of its CPU time, not 60 µs as with `= $1`. */
+/** PostgreSQL plans a statement with `any($1)` at every execution: 165 µs of its CPU time, not 46 µs as with `= $1`. */
 export const findBooking = `${selectBookings} where facility_id = $1 and id = $2::uuid`;
 export const findBookingAtSome = `${selectBookings} where facility_id = any($1) and id = $2::uuid`;
 
