@@ -125,6 +125,9 @@ test('an export with credentials lets people sign in at an empty installation as
   }
 });
 
+const fieldsOf = (errors: unknown) =>
+  (errors as readonly { contextData: { field: string } }[]).map(({ contextData }) => contextData.field).toSorted();
+
 test('a PUT, an import and its dry run name the errors of the schema and of the metadata at once', async () => {
   const { body: before } = await send('GET', '/clients/demo-web');
   const client = {
@@ -134,8 +137,6 @@ test('a PUT, an import and its dry run name the errors of the schema and of the 
     scop: 'openid',
   };
   const fields = ['/grant_types', '/pkce', '/redirect_uris', '/scop'];
-  const fieldsOf = (errors: unknown) =>
-    (errors as readonly { contextData: { field: string } }[]).map(({ contextData }) => contextData.field).toSorted();
   const put = await send('PUT', '/clients/demo-web', client);
   expect(put).toMatchObject({ status: 400 });
   expect(fieldsOf(put.body.errors)).toEqual(fields);
@@ -153,4 +154,51 @@ test('a PUT, an import and its dry run name the errors of the schema and of the 
     body: { errors: [{ code: 'ERR00002' }] },
   });
   expect((await send('GET', '/clients/demo-web')).body).toEqual(before);
+});
+
+test.each<[string, Record<string, unknown>, string?]>([
+  ['kind', { client_id: 'c', kind: 'robot', client_secret: 's' }],
+  ['client_id', { client_id: 'has space', client_secret: 's' }],
+  ['client_secret', { client_id: 'c', client_secret: 'has space' }],
+  ['client_secret_hashes', { client_id: 'c', client_secret_hashes: [{ sha256: 'short' }] }, '/0/sha256'],
+  ['accountId', { client_id: 'c', accountId: '', client_secret: 's' }],
+])('an invalid %s hides no other error of a client', async (field, record, inside = '') => {
+  const isToken = field === 'accountId';
+  const others = isToken
+    ? { jwks_uri: 'https://c.example/keys', facilities: ['fac-none'] }
+    : { redirect_uris: ['https://c.example/cb#fragment'], scope: 'unknown', access: 'read' };
+  const fields = [
+    `/${field}${inside}`,
+    ...(isToken ? ['/facilities/0', '/jwks_uri'] : ['/access', '/redirect_uris', '/scope']),
+  ].toSorted();
+  const { client_id: id, ...body } = { ...record, ...others } as Record<string, unknown>;
+  const put = await send('PUT', `/clients/${encodeURIComponent(String(id))}`, body);
+  expect([put.status, fieldsOf(put.body.errors)]).toEqual([400, fields]);
+  const file = { clients: [{ ...record, ...others }] };
+  const inFile = fields.map((pointer) => `/clients/0${pointer}`);
+  const imported = await send('POST', '/import', file);
+  expect([imported.status, fieldsOf(imported.body.errors)]).toEqual([400, inFile]);
+  const error = await fixture.server.load(file as never).catch((reason: unknown) => reason);
+  const pointers = (error as Error).message
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim().split(': ')[0]);
+  expect(pointers.toSorted()).toEqual(inFile);
+});
+
+test('all errors of an account are reported at once', async () => {
+  const account = { email: 'none', password: 'short', memberships: [{ facilityId: 'fac-none', role: 'owner' }] };
+  const put = await send('PUT', '/accounts/player@example.com', { ...account, id: 'acc-other' });
+  const fields = ['/email', '/memberships/0/facilityId', '/password', '/username'];
+  expect([put.status, fieldsOf(put.body.errors)]).toEqual([400, fields]);
+});
+
+test.each([
+  ['/facilities/fac-north', { timeZone: 'Mars' }],
+  ['/accounts/player@example.com', { email: 'none' }],
+  ['/accounts/player@example.com', { memberships: [{ facilityId: 'fac-none', role: 'owner' }] }],
+  ['/clients/demo-web', { kind: 'robot' }],
+  ['/clients/demo-web', { redirect_uris: ['https://c.example/cb#fragment'] }],
+])('bad input is rejected before an If-Match that does not match: PUT %s %j', async (path, body) => {
+  expect(await send('PUT', path, body, { 'If-Match': '"old"' })).toMatchObject({ status: 400 });
 });

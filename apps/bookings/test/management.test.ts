@@ -310,6 +310,13 @@ describe('strict requests', () => {
     expect(await lastEvent()).toBe(before);
   });
 
+  test('a PUT names every error, before an If-Match that does not match', async () => {
+    const bay = { name: 7, locationId: 'loc-none' };
+    const rejected = await manage('PUT', 'bays/bay-n1-01', { body: bay, headers: { 'If-Match': '"old"' } });
+    const errors = ['/name', '/locationId'].map((field) => ({ code: 'ERR00002', contextData: { field } }));
+    expect(rejected).toMatchObject({ status: 400, body: { errors } });
+  });
+
   test('a failed If-None-Match names its header', async () => {
     const headers = { 'If-None-Match': '*' };
     const rejected = await manage('PUT', 'facilities/fac-north', { body, headers });

@@ -8,8 +8,7 @@ export interface FileEntry {
   readonly kind: AnyKind;
   /** The JSON Pointer of the record. */
   readonly pointer: string;
-  /** Replaced by the prepared record. */
-  record: Entry;
+  readonly record: Entry;
   /** The entry that contains this one. */
   readonly parent: FileEntry | undefined;
   /** The pointers lead into the file. */

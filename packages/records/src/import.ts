@@ -31,31 +31,39 @@ export interface ImportResult {
 
 const batchSize = 500;
 
-/** Does the slow work before the transaction, such as hashing passwords. Invalid records are left out. */
+/** What `upsert` gets. */
+export type Prepared = ReadonlyMap<FileEntry, Entry>;
+
+/** Does the slow work before the transaction, such as hashing passwords. Invalid fields are left out. */
 export async function prepareEntries(
   { db, roots }: Pick<RecordStore, 'db' | 'roots'>,
   entries: readonly FileEntry[],
-): Promise<void> {
+): Promise<Prepared> {
+  const prepared = new Map(entries.map((entry) => [entry, validPart(entry)]));
   for (const kind of allKinds(roots)) {
     if (!kind.prepare) continue;
-    const ofKind = entries.filter((entry) => entry.kind === kind && entry.problems.length === 0);
-    const records = ofKind.map(({ record }) => record);
-    const prepared = await kind.prepare(db, records);
-    for (const [index, entry] of ofKind.entries()) entry.record = prepared[index] as Entry;
+    const ofKind = entries.filter((entry) => entry.kind === kind);
+    const records = await kind.prepare(
+      db,
+      ofKind.map((entry) => prepared.get(entry) as Entry),
+    );
+    for (const [index, entry] of ofKind.entries()) prepared.set(entry, records[index] as Entry);
   }
+  return prepared;
 }
 
 /**
- * Leaves out the records with errors and those that they contain. `note` gets the outcome of each other record, and
+ * Writes the records, but not those with errors and those that they contain. `note` gets the outcome of each, and
  * again if `verify` finds problems. If a record has errors, the caller must roll back.
  */
 export async function applyEntries(
   tx: Transaction,
   { roots }: Pick<RecordStore, 'roots'>,
-  entries: readonly FileEntry[],
+  prepared: Prepared,
   options: Pick<ChangeContext, 'clientId' | 'missing' | 'notes'>,
   note: (entry: FileEntry, outcome: Outcome) => void,
 ): Promise<void> {
+  const entries = [...prepared.keys()];
   const failed = new Set(entries.filter(({ problems }) => problems.length > 0));
   const failedIds = new Set([...failed].map(idOf));
   const hasErrors = (kind: string, id: string): boolean => failedIds.has(`${kind} ${id}`);
@@ -67,26 +75,24 @@ export async function applyEntries(
     const ofKind = entries.filter((entry) => entry.kind === kind);
     const written: { readonly entry: FileEntry; readonly outcome: Outcome }[] = [];
     for (const entry of ofKind) if (entry.parent && failed.has(entry.parent)) fail(entry);
-    for (const batch of batchesOf(ofKind.filter((entry) => !failed.has(entry)))) {
-      const records = batch.map(({ record }) => record);
-      const outcomes = await kind.upsert(tx, records, { ...options, hasErrors });
-      for (const [index, entry] of batch.entries()) {
-        const outcome = outcomes[index] as Outcome;
-        note(entry, outcome);
-        if (outcome.problems.length > 0) fail(entry);
-        else if (kind.verify) written.push({ entry, outcome });
+    /** Whether errors can be found in the valid fields of an invalid record. */
+    const isTried = (entry: FileEntry): boolean =>
+      entry.problems.length > 0 && !invalidFields(entry).has('') && !(entry.parent && failed.has(entry.parent));
+    for (const isTrial of [false, true])
+      for (const batch of batchesOf(ofKind.filter((entry) => (isTrial ? isTried(entry) : !failed.has(entry))))) {
+        const records = batch.map((entry) => prepared.get(entry) as Entry);
+        const outcomes = await kind.upsert(tx, records, { ...options, hasErrors, isTrial });
+        for (const [index, entry] of batch.entries()) {
+          const outcome = outcomes[index] as Outcome;
+          const invalid = invalidFields(entry);
+          const problems = outcome.problems.filter(({ pointer }) => !invalid.has(fieldOf(pointer)));
+          note(entry, { ...outcome, problems });
+          if (problems.length > 0) fail(entry);
+          else if (kind.verify && !isTrial) written.push({ entry, outcome });
+        }
+        // Other requests of the process go on between two batches.
+        await setImmediate();
       }
-      // Other requests of the process go on between two batches.
-      await setImmediate();
-    }
-    for (const batch of batchesOf(ofKind.filter(isJudged))) {
-      const outcomes = await kind.upsert(tx, batch.map(validPart), { ...options, hasErrors });
-      for (const [index, entry] of batch.entries()) {
-        const outcome = outcomes[index] as Outcome;
-        const invalid = invalidFields(entry);
-        note(entry, { ...outcome, problems: outcome.problems.filter((found) => !invalid.has(fieldOf(found.pointer))) });
-      }
-    }
     const late = await kind.verify?.(
       tx,
       written.map(({ outcome }) => outcome),
@@ -102,19 +108,16 @@ export async function applyEntries(
 
 const fieldOf = (pointer: string): string => (pointer.split('/')[1] ?? '').replaceAll('~1', '/').replaceAll('~0', '~');
 
+/** A field with the value of another record is valid by itself. */
 const invalidFields = ({ pointer, problems }: FileEntry): ReadonlySet<string> =>
-  new Set(problems.map((found) => fieldOf(found.pointer.slice(pointer.length))));
-
-/** Whether errors can be found in the valid fields of an invalid record. */
-function isJudged(entry: FileEntry): boolean {
-  const { decisive } = entry.kind;
-  const invalid = invalidFields(entry);
-  return decisive !== undefined && invalid.size > 0 && !['', ...decisive].some((field) => invalid.has(field));
-}
+  new Set(problems.flatMap((f) => (f.kind === 'duplicate' ? [] : fieldOf(f.pointer.slice(pointer.length)))));
 
 function validPart(entry: FileEntry): Entry {
+  if (entry.problems.length === 0) return entry.record;
   const invalid = invalidFields(entry);
-  return Object.fromEntries(Object.entries(entry.record).filter(([field]) => !invalid.has(field)));
+  const isValid = ([field]: readonly [string, unknown]): boolean => !invalid.has(field);
+  const standIns = Object.entries(entry.kind.standIns ?? {}).filter((field) => !isValid(field));
+  return Object.fromEntries([...Object.entries(entry.record).filter(isValid), ...standIns]);
 }
 
 /** Other records refer to an account by its id, which is not its key. */
@@ -157,14 +160,14 @@ export async function importDocument(
   finish: (result: ImportResult) => ManagementResponse,
 ): Promise<ManagementResponse> {
   const { entries, problems } = store.reader.ofFile(document);
-  await prepareEntries(store, entries);
+  const prepared = await prepareEntries(store, entries);
   return change({ ...store, isLong: true }, request, async (tx) => {
     const notes: unknown[] = [];
     const outcomes: Outcomes = new Map();
     await applyEntries(
       tx,
       store,
-      entries,
+      prepared,
       { ...request, missing: 'keep', notes },
       (entry, { action, problems: found }) => outcomes.set(entry, { action, problems: found }),
     );

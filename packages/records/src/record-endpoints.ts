@@ -193,20 +193,19 @@ async function putRecord(
   const { record, problems } = kind.withKey ? await kind.withKey(store.db, key, body) : withKey(kind, key, body);
   const entries = store.reader.ofRecord(kind, record);
   const found = [...problems, ...entries.flatMap((entry) => entry.problems)];
-  if (found.length > 0 && !kind.decisive) throw errors.problemsError(found);
-  await prepareEntries(store, entries);
+  const prepared = await prepareEntries(store, entries);
   const { clientId } = request.caller;
   return change(store, changeOf(request), async (tx) => {
     const notes: unknown[] = [];
     const late: Problem[] = [...found];
     let first: Outcome | undefined;
-    await applyEntries(tx, store, entries, { clientId, missing: 'default', notes }, (entry, outcome) => {
+    await applyEntries(tx, store, prepared, { clientId, missing: 'default', notes }, (entry, outcome) => {
       first ??= outcome;
       late.push(...located(entry, outcome));
     });
-    if (!first) throw errors.problemsError(late);
+    if (!first || late.some(isBadInput)) throw errors.problemsError(late);
     const { action, before, after } = first as Outcome;
-    // Before the problems, which may be due to the state that the precondition excludes.
+    // Before the other problems, which may be due to the state that the precondition excludes.
     checkPreconditions(request.header, before?.etag, errors);
     if (late.length > 0) throw errors.problemsError(late);
     const { href } = link(
@@ -218,6 +217,8 @@ async function putRecord(
     return { status: before ? 200 : 201, body: after.record, headers, action, onCommit: committed };
   });
 }
+
+const isBadInput = ({ kind }: Problem): boolean => kind !== 'conflict' && kind !== 'forbidden';
 
 function withKey({ key: field }: AnyKind, key: string, body: Entry) {
   const isSame = body[field] === undefined || body[field] === key;

@@ -42,6 +42,8 @@ export interface ChangeContext {
   readonly missing: 'keep' | 'default';
   /** Whether the file has this record, with errors. Records that refer to it need no error of their own. */
   readonly hasErrors: (kind: string, id: string) => boolean;
+  /** Whether records only have their valid fields. `upsert` then finds problems of these, and writes nothing. */
+  readonly isTrial: boolean;
   /** What `onCommit` gets after the commit, such as the facilities of an import. Must be plain data. */
   readonly notes: unknown[];
 }
@@ -64,11 +66,8 @@ export interface RecordKind<R extends object = Entry> {
   readonly children?: { readonly field: string; readonly kind: AnyKind; readonly parentField: string };
   /** Fields that must be unique in a file, besides the key. `normalize` converts values that count as equal. */
   readonly unique?: Readonly<Record<string, (value: string) => string>>;
-  /**
-   * If other fields of a record have errors, `upsert` finds the errors of the rest. If one of these fields has an
-   * error, the others cannot be judged. Default: `upsert` gets valid records only.
-   */
-  readonly decisive?: readonly string[];
+  /** Replace invalid fields in a trial, if other fields can only be judged with these. */
+  readonly standIns?: Entry;
   /** The filters of the list. */
   readonly filters: Readonly<Record<string, Schema>>;
   readonly notes: { readonly list?: string; readonly put: string; readonly remove: string };
@@ -92,7 +91,8 @@ export interface RecordKind<R extends object = Entry> {
   readonly readAll: (on: Queryable, options: Entry) => Promise<readonly R[]>;
   /**
    * Locks, compares and writes records whose fields are valid, with their events. Returns an outcome for each, in the
-   * same order. The caller has the lock of `RecordStore.lock` and rolls back if a record has problems.
+   * same order. The caller has the lock of `RecordStore.lock` and rolls back if a record has problems. In a trial,
+   * records can lack any field.
    */
   upsert(tx: Transaction, records: readonly R[], context: ChangeContext): Promise<readonly Outcome<R>[]>;
   /** Checks a rule over all written records of a file or a PUT. Returns the problems of each, in the same order. */
@@ -122,6 +122,12 @@ export function changedFields(before: object | undefined, after: object): readon
   const names = new Set([...Object.keys(old), ...Object.keys(current)]);
   return [...names].filter((name) => JSON.stringify(old[name]) !== JSON.stringify(current[name]));
 }
+
+/** Whether `upsert` must write the record. */
+export const isWritten = (
+  { action, problems }: Pick<Outcome<object>, 'action' | 'problems'>,
+  { isTrial }: Pick<ChangeContext, 'isTrial'>,
+): boolean => !isTrial && action !== 'unchanged' && problems.length === 0;
 
 /** `credentials` are hashes that the record does not show. A new secret changes the tag too. */
 export const etagOf = (record: object, credentials: unknown = null): string =>

@@ -1,7 +1,14 @@
 // The record account: a person or a service account, with its roles at facilities. Its id never changes.
 import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { type Entry, type Problem, problem, type RecordKind, type Stored } from '@bay-booking/records/record';
+import {
+  type Entry,
+  isWritten,
+  type Problem,
+  problem,
+  type RecordKind,
+  type Stored,
+} from '@bay-booking/records/record';
 import { text as filterText } from '@bay-booking/records/schemas';
 import { jsonText, type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
 import { deleteAccountWithin } from '../account/deletion-store.ts';
@@ -17,7 +24,7 @@ import { accountCounter, forgetFailures } from '../guard/failures-store.ts';
 import { nameKey } from '../guard/keys.ts';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
 import { credentialsSchema, importCredentials, readCredentials, type StoredCredentials } from './credentials.ts';
-import { compare, findExisting, isWritten, line, readRows, storedOf, storeOperatorEvents } from './outcomes.ts';
+import { compare, findExisting, line, readRows, storedOf, storeOperatorEvents } from './outcomes.ts';
 
 export interface Account {
   readonly id: string;
@@ -286,7 +293,9 @@ export function createAccountKind({ encryptionKeys }: AccountOptions): RecordKin
       // A facility may be a record with errors, so that nothing is committed.
       const hasFacilities = ({ record: { memberships = [] } }: { readonly record: AccountInput }) =>
         memberships.every(({ facilityId }) => facilities.has(facilityId));
-      const written = compared.filter((one) => isWritten(one) && !isSkipped(one) && hasFacilities(one));
+      const written = compared.filter(
+        (one) => isWritten(one.outcome, context) && !isSkipped(one) && hasFacilities(one),
+      );
       const lost = await writeAccounts(tx, written);
       for (const { after, before, changed, record } of written) {
         const newPassword = before !== undefined && changed.includes('password');
@@ -304,7 +313,8 @@ export function createAccountKind({ encryptionKeys }: AccountOptions): RecordKin
           const action = isSkipped(one) ? 'unchanged' : one.outcome.action;
           const problems = [...one.outcome.problems, ...late];
           // Only a PUT shows the record.
-          const shown = keep || problems.length > 0 ? undefined : await findAccount(tx, one.after.username);
+          const shown =
+            keep || context.isTrial || problems.length > 0 ? undefined : await findAccount(tx, one.after.username);
           const [after = one.outcome.after] = shown ? await respond(tx, [shown]) : [];
           return { ...one.outcome, action, problems, after };
         }),
@@ -356,7 +366,7 @@ function checkAccount({ email, memberships }: Entry): readonly Problem[] {
 
 /** A password that is already stored needs no new hash, and is not judged again. */
 async function withHash(record: AccountInput, stored: string | null): Promise<AccountInput> {
-  const { password, username: name, email = '', name: person = '' } = record;
+  const { password, username: name = '', email = '', name: person = '' } = record;
   if (password === undefined) return record;
   if (stored !== null && (await verifyPassword(stored, password))) return { ...record, newHash: stored };
   const weakness = await validateNewPassword(password, [name, email, person]);

@@ -1,6 +1,13 @@
 // The record client: its metadata, its own settings, and the personal access tokens of service accounts.
 import { isDeepStrictEqual } from 'node:util';
-import { type Entry, type Problem, problem, type RecordKind, type Stored } from '@bay-booking/records/record';
+import {
+  type Entry,
+  isWritten,
+  type Problem,
+  problem,
+  type RecordKind,
+  type Stored,
+} from '@bay-booking/records/record';
 import { text as filterText } from '@bay-booking/records/schemas';
 import { jsonText, type Queryable, query } from '@bay-booking/service/database/database';
 import { accessLevels, clientSettingSchemas, type StoredClient, usesSecret } from '../clients/metadata.ts';
@@ -16,7 +23,7 @@ import {
   type ImportedClient,
   toStoredClient,
 } from './imported-client.ts';
-import { compare, findExisting, isWritten, line, readRows, storedOf, storeOperatorEvents } from './outcomes.ts';
+import { compare, findExisting, line, readRows, storedOf, storeOperatorEvents } from './outcomes.ts';
 
 interface StoredSecret {
   readonly sha256: string;
@@ -142,7 +149,8 @@ export function createClientKind({ scopes, validator }: ClientOptions): RecordKi
     },
     // Further fields are OpenID Connect client metadata, which `check` and oidc-provider check.
     schema: { type: 'object', required: ['client_id'], properties },
-    decisive: ['client_id', 'client_secret', 'client_secret_hashes', 'kind', 'accountId'],
+    // A client with a secret or an account is of another kind.
+    standIns: { client_secret: 'x', client_secret_hashes: [{ sha256: 'x' }], accountId: '-' },
     filters: { kind: { ...kindSchema, description: 'Kind of client.' }, accountId: filterText },
     notes: {
       put: 'The secrets and the kind stay if they are left out. Of an operator, only the name can change.',
@@ -233,7 +241,9 @@ export function createClientKind({ scopes, validator }: ClientOptions): RecordKi
       );
       // The account of a token may be a record with errors, so that nothing is committed.
       const hasAccount = ({ client: { accountId } }: ClientState) => accountId === null || accounts.has(accountId);
-      const written = compared.filter((one) => isWritten(one) && !isSkipped(one.record) && hasAccount(one.after));
+      const written = compared.filter(
+        ({ outcome, record, after }) => isWritten(outcome, context) && !isSkipped(record) && hasAccount(after),
+      );
       if (written.length > 0) {
         // The signing keys remember the longest lifetime of access tokens, before and after the change.
         await recordClientLifetimes(tx);
@@ -273,14 +283,15 @@ export function createClientKind({ scopes, validator }: ClientOptions): RecordKi
   /** oidc-provider names only the first error, so the client is validated again without the members that have one. */
   async function findMetadataErrors(client: ClientToStore): Promise<readonly ClientMetadataError[]> {
     const errors: ClientMetadataError[] = [];
-    let metadata: Record<string, unknown> = providerMetadata(client, scopes);
+    // The schema checks the client id, which may be missing.
+    let metadata: Record<string, unknown> = { ...providerMetadata(client, scopes), client_id: 'client' };
     for (;;) {
       const error = await validator.validate(metadata as Parameters<ClientValidator['validate']>[0]);
       if (!error) return errors;
       const { member } = error;
       const isRepeated = errors.some((earlier) => earlier.member === member);
       if (!isRepeated) errors.push(error);
-      if (isRepeated || member === undefined || !(member in metadata) || member === 'client_id') return errors;
+      if (isRepeated || member === undefined || !(member in metadata)) return errors;
       const { [member]: __, ...others } = metadata;
       metadata = others;
     }

@@ -1,8 +1,8 @@
 // The record facility: no token names a facility that is disabled.
-import { checkTimeZone, problem, type RecordKind, type Stored } from '@bay-booking/records/record';
+import { checkTimeZone, isWritten, problem, type RecordKind, type Stored } from '@bay-booking/records/record';
 import { objectSchema } from '@bay-booking/records/schemas';
 import { type Queryable, query } from '@bay-booking/service/database/database';
-import { compare, findExisting, isWritten, line, readRows, storedOf, storeOperatorEvents } from './outcomes.ts';
+import { compare, findExisting, line, readRows, storedOf, storeOperatorEvents } from './outcomes.ts';
 
 interface Facility {
   readonly id: string;
@@ -56,7 +56,7 @@ export const facilityKind: RecordKind<Facility> = {
       const used = problem('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
       return compare(before, after, read, { problems: deleted.has(record.id) ? [used] : [], secrets: [] });
     });
-    const written = compared.filter(isWritten);
+    const written = compared.filter(({ outcome }) => isWritten(outcome, context));
     if (written.length > 0) await query(tx, write, [JSON.stringify(written.map(({ after }) => after))]);
     const events = written.map(({ before, after, changed }) => ({
       kind: before ? 'facility.changed' : 'facility.created',

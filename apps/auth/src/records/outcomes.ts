@@ -35,12 +35,6 @@ export function compare<R extends object, State>(
   return { before, after, changed, outcome: { action, problems, before: stored, after: later } };
 }
 
-export const isWritten = ({
-  outcome: { action, problems },
-}: {
-  readonly outcome: Pick<Outcome, 'action' | 'problems'>;
-}) => action !== 'unchanged' && problems.length === 0;
-
 /** Stores the events, and returns them for the log. Each names the operator. */
 export async function storeOperatorEvents(
   tx: Queryable,

@@ -1,10 +1,10 @@
 // The record facility: its time zone is the one of its opening hours and of `todayOnly`.
-import { checkTimeZone, problem, type RecordKind } from '@bay-booking/records/record';
+import { checkTimeZone, isWritten, problem, type RecordKind } from '@bay-booking/records/record';
 import { query, send, type Transaction } from '@bay-booking/service/database/database';
 import { responseSchema, textSchema } from '../http/schemas.ts';
 import { lockFacility } from '../places/locks.ts';
 import type { createLocationKind } from './location.ts';
-import { findRows, isWritten, outcomeOf, placeReads, storeDeletion, storeOutcomes } from './places.ts';
+import { findRows, outcomeOf, placeReads, storeDeletion, storeOutcomes } from './places.ts';
 
 interface Facility {
   readonly id: string;
@@ -65,7 +65,7 @@ export const createFacilityKind = (location: ReturnType<typeof createLocationKin
       const problems = [...(row?.isActive === false ? [deleted] : []), ...(unknown.has(record.timeZone) ? [zone] : [])];
       return outcomeOf(row && recordOf(row), recordOf(record), problems);
     });
-    for (const { after } of outcomes.filter(isWritten))
+    for (const { after } of outcomes.filter((outcome) => isWritten(outcome, context)))
       send(tx, write, [after.id, after.record.name, after.record.timeZone]);
     storeOutcomes(tx, 'facility', outcomes, ({ id }) => id, context);
     // For the log entry of an import.

@@ -5,6 +5,7 @@ import {
   changedFields,
   type Entry,
   etagOf,
+  isWritten,
   type Outcome,
   type Problem,
   problem,
@@ -123,7 +124,7 @@ export async function upsertPlaces<R extends { readonly id: string }>(
       problems.push(problem(`/${parent}Id`, 'conflict', `${record.id} belongs to facility ${owner}`));
     return outcomeOf(before, recordOf(complete(record, before)), problems);
   });
-  const written = outcomes.filter(isWritten).map(({ after }) => after.record);
+  const written = outcomes.filter((outcome) => isWritten(outcome, context)).map(({ after }) => after.record);
   for (const [facilityId, group] of Map.groupBy(written, facilityOf))
     send(tx, write, [facilityId, JSON.stringify(group)]);
   storeOutcomes(tx, table, outcomes, (record) => facilityOf(record) as string, context);
@@ -139,9 +140,6 @@ export function outcomeOf<R extends { readonly id: string }>(
   const action = before === undefined ? 'create' : isEqual ? 'unchanged' : 'update';
   return { action, problems, before: before && new StoredPlace(before), after: new StoredPlace(after) };
 }
-
-export const isWritten = ({ action, problems }: Outcome<object>): boolean =>
-  action !== 'unchanged' && problems.length === 0;
 
 interface NewEvent {
   readonly action: string;
@@ -168,15 +166,16 @@ export function storeOutcomes<R extends { readonly id: string }>(
   kind: PlaceKind,
   outcomes: readonly Outcome<R>[],
   facilityIdOf: (record: R) => string,
-  { clientId }: Pick<ChangeContext, 'clientId'>,
+  context: ChangeContext,
 ): void {
-  const events = outcomes.filter(isWritten).map(({ action, before, after }) => ({
+  const written = outcomes.filter((outcome) => isWritten(outcome, context));
+  const events = written.map(({ action, before, after }) => ({
     action: `${kind}.${action === 'create' ? 'created' : 'updated'}`,
     facilityId: facilityIdOf(after.record),
     target: `${collections[kind]}/${after.id}`,
     changed: changedFields(before?.record, after.record).filter((name) => name !== 'id'),
   }));
-  storeEvents(tx, events, clientId);
+  storeEvents(tx, events, context.clientId);
 }
 
 export function storeDeletion(
