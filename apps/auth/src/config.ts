@@ -88,6 +88,7 @@ const fields = {
   metricsPort: optional('METRICS_PORT', port),
   scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
   bookingsAudience: optional('BOOKINGS_AUDIENCE', httpUrl),
+  daySheetUrl: optional('BOOKINGS_DAY_SHEET_URL', httpUrl),
   socialProviders: optional('SOCIAL_PROVIDERS_FILE', socialProviders, new Map() as SocialProviderSettings),
   accessTokenTtl: optional('ACCESS_TOKEN_TTL', seconds, 3600),
   refreshTokenTtl: optional('REFRESH_TOKEN_TTL', seconds, 30 * 24 * 3600),

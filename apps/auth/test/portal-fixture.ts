@@ -9,6 +9,7 @@ import type { ImportDocument } from './import-document.ts';
 
 export const password = 'demo-person-pass';
 export const north = '/portal/facilities/fac-north';
+export const daySheetUrl = 'https://bookings.example/day';
 
 type Role = 'owner' | 'staff' | 'bookings-manager' | 'facility-manager';
 type NewAccount = NonNullable<ImportDocument['accounts']>[number];
@@ -67,7 +68,7 @@ export interface PortalFixture {
 
 export async function startPortal(): Promise<PortalFixture> {
   const smtp = await startSmtpSink();
-  const server = await startAuthServer({ SMTP_URL: smtp.url });
+  const server = await startAuthServer({ SMTP_URL: smtp.url, BOOKINGS_DAY_SHEET_URL: daySheetUrl });
   const addAccounts = (...added: NewAccount[]) => server.load({ accounts: added });
   await addAccounts(...accounts);
   const at = (path: string): string => server.origin + path;

@@ -3,7 +3,17 @@
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { describe, expect, test } from '@jest/globals';
-import { accountOf, csrfTokenOf, facilitiesOf, filled, forged, linkTo, north, startPortal } from './portal-fixture.ts';
+import {
+  accountOf,
+  csrfTokenOf,
+  daySheetUrl,
+  facilitiesOf,
+  filled,
+  forged,
+  linkTo,
+  north,
+  startPortal,
+} from './portal-fixture.ts';
 
 // In fac-north, `owner`, `partner` and `chain` are owners, `staff` is staff, and the service account `bot` is Bookings
 // Manager. `chain` is also an owner of fac-south, where `south-bot` is Bookings Manager.
@@ -66,6 +76,16 @@ describe('an owner or staff member sees the people of the facility', () => {
     expect(page.url.pathname).toBe('/portal');
     const chosen = await browser.open(linkTo(page, 'South Range'));
     expect(chosen.title).toMatch(/^South Range/);
+  });
+
+  test('every page of a facility, and the list of facilities, link to the day sheet', async () => {
+    for (const name of ['owner', 'staff']) {
+      const { browser } = await portal.signIn(name);
+      for (const path of [north, `${north}/tokens`, `${north}/history`])
+        expect(linkTo(await browser.open(portal.at(path)), 'Today at North Range')).toBe(daySheetUrl);
+    }
+    const { page } = await portal.signIn('chain');
+    for (const name of ['North', 'South']) expect(linkTo(page, `Today at ${name} Range`)).toBe(daySheetUrl);
   });
 
   test('every page for a signed-in user offers sign-out', async () => {

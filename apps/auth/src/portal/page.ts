@@ -3,6 +3,7 @@
 import type { Request, Response } from 'express';
 import { hasControlCharacter } from '../accounts/field-rules.ts';
 import type { Actor } from '../clients/store.ts';
+import type { AuthConfig } from '../config.ts';
 import { roleNames } from '../facilities/roles.ts';
 import type { FactorStore } from '../factors/store.ts';
 import { errorMessages } from '../html/error-page.ts';
@@ -102,12 +103,13 @@ const facilityTabs = [
 export type PortalPages = ReturnType<typeof createPortalPages>;
 
 export interface PortalPageParts {
+  readonly config: AuthConfig;
   readonly site: Site;
   readonly members: MemberStore;
   readonly factors: FactorStore;
 }
 
-export function createPortalPages({ site, members, factors }: PortalPageParts) {
+export function createPortalPages({ config, site, members, factors }: PortalPageParts) {
   const show = (
     response: Response,
     template: string,
@@ -117,7 +119,7 @@ export function createPortalPages({ site, members, factors }: PortalPageParts) {
     site.show(
       response,
       `/portal/views/${template}`,
-      { ...data, breadcrumbs, notice, facilityTabs },
+      { ...data, breadcrumbs, notice, facilityTabs, daySheetUrl: config.daySheetUrl },
       { script: true, ...page },
     );
 
