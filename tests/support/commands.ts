@@ -13,10 +13,9 @@ export const keyEncryptionKey = Buffer.alloc(32, 1).toString('base64');
 export type AppName = 'auth' | 'bookings';
 
 export const readDemo = async (app: AppName): Promise<string> =>
-  (await readFile(join(root, `packages/local/demo/${app}.json`), 'utf8')).replaceAll(
-    '{scope_base}',
-    'https://bay-booking.example',
-  );
+  (await readFile(join(root, `packages/local/demo/${app}.json`), 'utf8'))
+    .replaceAll('{scope_base}', 'https://bay-booking.example')
+    .replaceAll('{bookings_url}', 'http://localhost:4001');
 
 /**
  * Runs `src/commands/<file>` of an app and returns its standard output. The command gets `input` on its standard input.

@@ -46,7 +46,9 @@ describe('PUT', () => {
 
   test('the import file of the demo changes nothing, entry by entry and as a whole', async () => {
     const file = readFileSync(join(import.meta.dirname, '../../../packages/local/demo/auth.json'), 'utf8');
-    const demo = JSON.parse(file.replaceAll('{scope_base}', scopeBase));
+    const demo = JSON.parse(
+      file.replaceAll('{scope_base}', scopeBase).replaceAll('{bookings_url}', 'http://localhost:4001'),
+    );
     const fresh = await startManagementServer();
     await fresh.server.load(demo);
     const { last } = (await fresh.send('GET', '/audit?pageSize=1000')).body;

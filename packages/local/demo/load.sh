@@ -11,4 +11,4 @@ case $PUBLISHED_HOST,$DEMO in
   *,yes) echo "WARNING: HOST is $PUBLISHED_HOST, and the passwords of the demo are published" ;;
   *) echo "the demo is not loaded, because HOST is not a loopback address (DEMO=yes loads it)"; exit 0 ;;
 esac
-sed "s#{scope_base}#$SCOPE_BASE#g" "/demo/$1.json" | node src/commands/import.ts -
+sed -e "s#{scope_base}#$SCOPE_BASE#g" -e "s#{bookings_url}#$BOOKINGS_URL#g" "/demo/$1.json" | node src/commands/import.ts -

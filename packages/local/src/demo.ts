@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { isLoopback } from '@bay-booking/service/public-address';
 import { type AppName, isLoopbackHost, type Settings } from './settings.ts';
 
-export function demoData(app: AppName, scopeBase: string): string {
+/** `baseUrl` is the base URL of bookings, which serves the day sheet. */
+export function demoData(app: AppName, { scopeBase, baseUrl }: Pick<Settings, 'scopeBase' | 'baseUrl'>): string {
   const text = readFileSync(join(import.meta.dirname, '../demo', `${app}.json`), 'utf8');
-  return text.replaceAll('{scope_base}', scopeBase);
+  return text.replaceAll('{scope_base}', scopeBase).replaceAll('{bookings_url}', baseUrl);
 }
 
 export const demoAccountIds = (): readonly string[] =>
-  JSON.parse(demoData('auth', '')).accounts.map(({ id }: { id: string }) => id);
+  JSON.parse(demoData('auth', { scopeBase: '', baseUrl: '' })).accounts.map(({ id }: { id: string }) => id);
 
 export const publishedPasswords = 'and the passwords of the demo are published';
 

@@ -1,6 +1,6 @@
 // Tests how `npm start` reads its environment variables, and which variables it passes to each service.
 import { describe, expect, test } from '@jest/globals';
-import { reasonForNoDemo } from './demo.ts';
+import { demoData, reasonForNoDemo } from './demo.ts';
 import { readSettings, serviceEnvironment } from './settings.ts';
 
 const secrets = { cookieKeys: 'cookie', keyEncryptionKey: 'key', webhookKey: 'hook' };
@@ -33,6 +33,19 @@ describe('addresses', () => {
     expect(bookings).toMatchObject({ AUTH_ISSUER: 'https://id.test', AUDIENCE: 'urn:bookings' });
     expect(serviceEnvironments({ AUDIENCE: 'urn:b' }).auth).toMatchObject({ BOOKINGS_AUDIENCE: 'urn:b' });
   });
+});
+
+test('the day sheet of the demo has the base URL of bookings, and is off unless the demo is loaded', () => {
+  const { auth, bookings } = serviceEnvironments({ BASE_URL: 'http://localhost:5001/' });
+  expect(auth).toMatchObject({ BOOKINGS_DAY_SHEET_URL: 'http://localhost:5001/day' });
+  expect(bookings).toMatchObject({ DAY_SHEET_CLIENT_ID: 'demo-day-sheet', BASE_URL: 'http://localhost:5001' });
+  const { clients } = JSON.parse(demoData('auth', read({ BOOKINGS_PORT: '5001' })));
+  expect(clients).toContainEqual(
+    expect.objectContaining({ client_id: 'demo-day-sheet', redirect_uris: ['http://localhost:5001/day/'] }),
+  );
+  const own = { NODE_ENV: 'production', DAY_SHEET_CLIENT_ID: 'own' };
+  expect(serviceEnvironments(own).bookings).toMatchObject({ DAY_SHEET_CLIENT_ID: 'own' });
+  expect(serviceEnvironments(own).auth).not.toHaveProperty('BOOKINGS_DAY_SHEET_URL');
 });
 
 test('METRICS_PORT may be at most 65534, because bookings uses the next port', () => {

@@ -40,7 +40,7 @@ export function readSettings(env: Environment, args: readonly string[]) {
     scopeBase: (env.SCOPE_BASE || 'https://bay-booking.example').replace(/\/+$/, ''),
     host,
     issuer,
-    baseUrl: env.BASE_URL || `http://localhost:${bookingsPort}`,
+    baseUrl: (env.BASE_URL || `http://localhost:${bookingsPort}`).replace(/\/+$/, ''),
     /** The demo's passwords are published, so the demo is loaded only if no other machine can reach the services. */
     hasDemo: env.NODE_ENV !== 'production' && isLoopback(issuer) && (isLoopbackHost(host) || env.DEMO === 'yes'),
     /** Undefined: the demo page is off. */
@@ -85,10 +85,15 @@ export function serviceEnvironment(
 ): Environment {
   const { issuer, baseUrl, host, scopeBase, socialProvidersFile } = settings;
   const metricsPort = settings.metricsPorts?.[app];
+  const daySheet = settings.hasDemo && {
+    DAY_SHEET_CLIENT_ID: 'demo-day-sheet',
+    BOOKINGS_DAY_SHEET_URL: `${baseUrl}/day`,
+  };
   // BOOKINGS_AUDIENCE of auth and AUDIENCE of bookings must be equal, so setting one of them is enough.
   const audience = env.BOOKINGS_AUDIENCE || env.AUDIENCE || baseUrl;
   const shared = {
     NODE_COMPILE_CACHE: join(settings.root, 'node_modules/.cache/compile'),
+    ...daySheet,
     // Many systems set MAIL to the path of the user's mailbox.
     ...without(env, env.MAIL?.startsWith('/') ? [...notShared, 'MAIL'] : notShared),
     HOST: host,

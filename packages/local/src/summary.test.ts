@@ -13,10 +13,11 @@ test('the summary contains the credentials of every client and every account of 
   const noVariables = {};
   const noArguments: string[] = [];
   const settings = readSettings(noVariables, noArguments);
-  const { accounts, clients } = JSON.parse(demoData('auth', settings.scopeBase)) as Demo;
+  const { accounts, clients } = JSON.parse(demoData('auth', settings)) as Demo;
   const databases = 'PostgreSQL';
   const startSeconds = 1;
   const text = summary(settings, databases, startSeconds);
+  expect(text).toContain('http://localhost:4001/day\n');
   expect(Math.min(accounts.length, clients.length)).toBeGreaterThan(3);
   for (const { username, password } of accounts) {
     expect(text).toContain(username);

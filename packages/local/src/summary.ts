@@ -17,6 +17,7 @@ export function summary(settings: Settings, databases: string, seconds: number, 
     `  its portal            ${issuer}/portal`,
     `  Bookings API          ${baseUrl}`,
     `  its documentation     ${baseUrl}/docs`,
+    ...(hasDemo ? [`  the day sheet         ${baseUrl}/day`] : []),
     `  databases             ${databases}`,
   ];
   const { demoPage, standIns } = demo;
@@ -45,6 +46,7 @@ const demoLines = [
   '  demo-range-app                           public, driving range: code, refresh, social_access_token',
   '  demo-screen                              public, driving range: device code and refresh',
   '  demo-display                             public: device code and refresh, for examples/screen',
+  '  demo-day-sheet                           public: code with PKCE, for the day sheet',
   '  demo-fapi                                FAPI 2.0: its key is packages/local/demo/demo-fapi.jwk.json',
   'Demo accounts (password)',
   '  owner@north.example, owner@south.example (demo-owner-pass)   player@example.com (demo-player-pass)',

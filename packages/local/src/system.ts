@@ -110,7 +110,7 @@ async function serveDemoPage(
 ): Promise<string | undefined> {
   const { demoPort: port, hasDemo, host, issuer, baseUrl, scopeBase, socialProvidersFile } = settings;
   if (port === undefined || !hasDemo || !socialProvidersFile) return undefined;
-  const { clients, accounts } = JSON.parse(demoData('auth', scopeBase)) as Pick<Demo, 'clients' | 'accounts'>;
+  const { clients, accounts } = JSON.parse(demoData('auth', settings)) as Pick<Demo, 'clients' | 'accounts'>;
   const demo = {
     clients: clients.map((client) => completeClient(client, scopeBase)),
     accounts,
@@ -167,7 +167,7 @@ async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<vo
   await runCommand({ ...asOwner, args: ['src/commands/migrate.ts'] });
   // The demo is loaded first: its data must exist as soon as /health/ready returns 200.
   if (settings.hasDemo)
-    await runCommand({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings.scopeBase) });
+    await runCommand({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings) });
   else if (app === 'auth' && (await hasAccounts(urls.owner, demoAccountIds())))
     throw new Error('the database contains the demo of an earlier start: use another DATA_DIR or DATABASE_SERVER_URL');
   await mayStart;

@@ -24,7 +24,8 @@ export function flowsPage(demo: Demo): string {
 <p>Each link starts a flow as a demo client does. Auth then redirects the browser to port 4010, where this page shows
 what the client gets.</p>${links}</section>
 <section><h2>Accounts</h2><table><tr><th scope="col">User name<th scope="col">Password${users}</table>
-<p>Members of a facility use the <a href="${demo.auth}/portal">portal</a>.</p></section>
+<p>Members of a facility use the <a href="${demo.auth}/portal">portal</a> and the <a
+href="${demo.bookings}/day">day sheet</a>.</p></section>
 <section><h2>Get a token without a browser</h2>${commands}</section>
 <section><h2>Book a bay</h2>${command(demo.booking)}
 <p>The <a href="${demo.bookings}/docs">API reference</a> has the other requests.</p></section>`,
