@@ -7,9 +7,10 @@ import { verifyWebhook, WebhookVerificationError } from '@bay-booking/client/web
 const environment = process.env;
 const port = Number(environment.PORT ?? 4020);
 const publicUrl = environment.PUBLIC_URL ?? `http://localhost:${port}`;
+const bookingsUrl = environment.BOOKINGS_URL ?? 'http://localhost:4001';
 
 const client = createBookingsClient({
-  baseUrl: environment.BOOKINGS_URL ?? 'http://localhost:4001',
+  baseUrl: bookingsUrl,
   auth: {
     clientId: environment.CLIENT_ID ?? 'demo-pat-north',
     clientSecret: environment.CLIENT_SECRET ?? 'demo-pat-north-secret',
@@ -133,6 +134,7 @@ for (const { id, url } of await client.webhooks.list().toArray()) if (url === ho
 const webhook = await client.webhooks.create({ url: hook, description: 'examples/partner' });
 webhookSecret = webhook.secret;
 console.log(`Listening on ${publicUrl}`);
+console.log(`The people at the range see the bookings at ${bookingsUrl}/day?location=loc-north-2`);
 
 async function stop(): Promise<void> {
   await client.webhooks.delete(webhook.id);
