@@ -2,7 +2,7 @@
 // error messages.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, rmSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -11,7 +11,7 @@ import { isPortFree } from '@bay-booking/postgres/ports';
 import { readPostmaster } from '@bay-booking/postgres/postmaster';
 import { findProcess, waitForEnd } from '@bay-booking/postgres/processes';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import pg from 'pg';
 import {
   cleanUp,
@@ -24,24 +24,40 @@ import {
   servicesOf,
 } from './launcher.ts';
 
-// A test starts the system up to three times. A start creates the databases, and takes long on a busy machine.
+// A test starts the system up to two times. A start takes long on a busy machine.
 jest.setTimeout(180_000);
 
+// All tests use one data folder, so that only the first start creates the databases. A test that needs a running system
+// takes the one that an earlier test left running.
 let installation: Installation;
-let launchers: Launcher[];
+const launchers: Launcher[] = [];
 
-beforeEach(async () => {
+beforeAll(async () => {
   installation = await createInstallation();
-  launchers = [];
 });
 
-afterEach(() => cleanUp(installation, launchers));
+afterAll(() => cleanUp(installation, launchers));
 
-/** Runs `npm start` with the data folder and the ports of `system`. Default: the installation of the current test. */
+/** Runs `npm start` with the data folder and the ports of `system`. Default: the installation of all tests. */
 function start(options: Parameters<typeof launch>[1] & { system?: Installation } = {}): Launcher {
   const launcher = launch(options.system ?? installation, options);
   launchers.push(launcher);
   return launcher;
+}
+
+const findRunning = () => launchers.find(({ child }) => child.exitCode === null && child.signalCode === null);
+
+/** Returns the running system, or starts one. */
+async function runningSystem(): Promise<Launcher> {
+  const launcher = findRunning() ?? start();
+  await launcher.untilReady();
+  return launcher;
+}
+
+async function stopSystem(): Promise<void> {
+  const launcher = findRunning();
+  launcher?.signal('SIGTERM');
+  await launcher?.ended;
 }
 
 /** Runs the command in the printed summary that creates a booking. Returns the booking. */
@@ -80,36 +96,29 @@ async function expectAllToEnd(pids: readonly number[]): Promise<void> {
   for (const pid of pids) expect(await waitForEnd(pid, 40_000)).toBe(true);
 }
 
-describe('start and stop', () => {
-  test('the printed command books a bay, SIGTERM stops everything, and the data survive a restart', async () => {
-    const launcher = start();
-    await launcher.untilReady();
-    const booking = await runPrintedCommand(launcher);
-    expect(booking.bayId).toBe('bay-n1-10');
-    expect((await runPrintedCommand(launcher)).id).not.toBe(booking.id);
-    const pids = processesOf(launcher);
-    expect(servicesOf(launcher)).toHaveLength(2);
-    expect(pids).toContain(readPostmaster(join(installation.dataDir, 'postgres'))?.pid);
-    launcher.signal('SIGTERM');
-    expect(await launcher.ended).toBe(0);
-    expect(running(pids)).toEqual([]);
-    expect(await isPortFree(installation.authPort)).toBe(true);
-    expect(await isPortFree(installation.bookingsPort)).toBe(true);
-    expect(launcher.errors()).toBe('');
+/** Runs a statement in the database of bookings while the system is stopped. */
+async function changeDatabase(statement: string): Promise<void> {
+  const server = await startEmbeddedPostgres({ dataDir: join(installation.dataDir, 'postgres'), fsync: false });
+  const client = new pg.Client(server.url.replace(/postgres$/, 'bookings'));
+  await client.connect();
+  await client.query(statement);
+  await client.end();
+  await server.stop();
+}
 
-    await start().untilReady();
-    expect(await statusOfBooking(booking.id)).toBe(200);
-  });
+describe('the first start', () => {
+  let launcher: Launcher;
+  let demoPort: number;
 
-  test('the services run with the Node flags of their start.sh', async () => {
-    const launcher = start();
-    await launcher.untilReady();
-    const commands = servicesOf(launcher).map((pid) => findProcess(pid)?.command);
-    expect(commands.toSorted()).toEqual([nodeCommand('auth'), nodeCommand('bookings')].toSorted());
+  beforeAll(async () => {
+    const otherProgram = createServer().listen(0, '127.0.0.1');
+    await once(otherProgram, 'listening');
+    demoPort = (otherProgram.address() as AddressInfo).port;
+    launcher = start({ env: { DEMO_PORT: String(demoPort) } });
+    void launcher.untilReady().finally(() => otherProgram.close());
   });
 
   test('the demo is loaded as soon as the services are ready', async () => {
-    start();
     const isReady = (base: string) =>
       fetch(`${base}/health/ready`).then(
         ({ ok }) => ok,
@@ -124,83 +133,80 @@ describe('start and stop', () => {
     expect(((await bays.json()) as { total: number }).total).toBe(16);
   });
 
-  test.each(['SIGINT', 'SIGKILL'] as const)(
-    '%s for the npm process that runs the launcher stops everything',
-    async (signal) => {
-      const npm = start({ usesNpm: true });
-      await npm.untilReady();
-      const pids = processesOf(npm);
-      npm.signal(signal);
-      await npm.ended;
-      await expectAllToEnd(pids);
-    },
-  );
-
-  test('SIGTERM during the start leaves no process', async () => {
-    const launcher = start();
-    await once(launcher.child.stdout as NodeJS.ReadableStream, 'data');
-    const pids = processesOf(launcher);
-    launcher.signal('SIGTERM');
-    expect(await launcher.ended).toBe(0);
-    expect(running(pids)).toEqual([]);
-    expect(readPostmaster(join(installation.dataDir, 'postgres'))).toBeUndefined();
+  test('if the port of the demo page is taken, the system starts without the page', async () => {
+    await launcher.untilReady();
+    expect(launcher.output()).toContain(`\nthe demo page is not served: port ${demoPort} is taken `);
+    expect(launcher.output()).not.toContain('its mails');
+    expect(launcher.errors()).toBe('');
   });
 
-  test('when a service ends unexpectedly, everything stops with exit code 1', async () => {
-    const launcher = start();
+  test('the services run with the Node flags of their start.sh', async () => {
     await launcher.untilReady();
-    const pids = processesOf(launcher);
-    process.kill(servicesOf(launcher)[0] as number, 'SIGKILL');
-    expect(await launcher.ended).toBe(1);
-    expect(launcher.errors()).toMatch(/^(auth|bookings) has ended with SIGKILL\n$/);
-    expect(running(pids)).toEqual([]);
+    const commands = servicesOf(launcher).map((pid) => findProcess(pid)?.command);
+    expect(commands.toSorted()).toEqual([nodeCommand('auth'), nodeCommand('bookings')].toSorted());
   });
 });
 
-test('if the port of the demo page is taken, the system starts without the page', async () => {
-  const otherProgram = createServer().listen(0, '127.0.0.1');
-  await once(otherProgram, 'listening');
-  const { port } = otherProgram.address() as AddressInfo;
-  const launcher = start({ env: { DEMO_PORT: String(port) } });
-  await launcher.untilReady();
-  otherProgram.close();
-  expect(launcher.output()).toContain(`\nthe demo page is not served: port ${port} is taken `);
-  expect(launcher.output()).not.toContain('its mails');
-  expect(await fetchToken()).toMatch(/^ey/);
-});
-
-describe('after a kill -9 of the launcher', () => {
-  test('an immediate next start stops the old processes and uses the data', async () => {
-    const launcher = start();
-    await launcher.untilReady();
-    const { id } = await runPrintedCommand(launcher);
-    const pids = processesOf(launcher);
-    launcher.signal('SIGKILL');
-    await start().untilReady();
-    await expectAllToEnd(pids);
-    expect(await statusOfBooking(id)).toBe(200);
-  });
-
-  test('the services and PostgreSQL end by themselves', async () => {
-    const launcher = start();
-    await launcher.untilReady();
-    const pids = processesOf(launcher);
-    launcher.signal('SIGKILL');
-    await expectAllToEnd(pids);
-  });
-
-  test('while the services start, the next start uses the data', async () => {
-    const launcher = start();
-    while (servicesOf(launcher).length === 0) await pause(5);
-    const pids = processesOf(launcher);
-    launcher.signal('SIGKILL');
-    await start().untilReady();
-    await expectAllToEnd(pids);
-  });
+test('a service may only read and write rows of its own database, and its password file is private', async () => {
+  await runningSystem();
+  const secretsFile = join(installation.dataDir, 'secrets.json');
+  const secrets = JSON.parse(readFileSync(secretsFile, 'utf8'));
+  expect(statSync(secretsFile).mode & 0o777).toBe(0o600);
+  const port = readPostmaster(join(installation.dataDir, 'postgres'))?.port;
+  const connect = async (role: string, database: string) => {
+    const client = new pg.Client(`postgres://${role}:${secrets.passwords[role]}@127.0.0.1:${port}/${database}`);
+    await client.connect();
+    return client;
+  };
+  const client = await connect('bookings_service', 'bookings');
+  try {
+    const { rows } = await client.query(
+      `select current_setting('lock_timeout') as lock, current_setting('statement_timeout') as statement,
+              current_setting('idle_in_transaction_session_timeout') as idle, current_setting('timezone') as timezone,
+              current_setting('datestyle') as datestyle`,
+    );
+    expect(rows).toEqual([{ lock: '2s', statement: '5s', idle: '10s', timezone: 'UTC', datestyle: 'ISO, YMD' }]);
+    // The demo has 16 bays at one facility, and 5 at another.
+    expect((await client.query('select from bay')).rowCount).toBe(21);
+    await expect(client.query('create table other (n int)')).rejects.toThrow('permission denied');
+    await expect(client.query('drop table bay')).rejects.toThrow('must be owner');
+  } finally {
+    await client.end();
+  }
+  await expect(connect('bookings_service', 'auth')).rejects.toThrow('permission denied');
 });
 
 describe('the launcher prints one line for each error and exits with code 1', () => {
+  test('if another launcher uses the same DATA_DIR or port, and the other launcher continues', async () => {
+    const firstLauncher = await runningSystem();
+    const launcherWithSameData = start();
+    expect(await launcherWithSameData.ended).toBe(1);
+    expect(launcherWithSameData.errors()).toMatch(/^npm start is already running: process \d+ uses .*\n$/);
+    const otherInstallation = { ...(await createInstallation()), authPort: installation.authPort };
+    const launcherWithSamePort = start({ system: otherInstallation });
+    expect(await launcherWithSamePort.ended).toBe(1);
+    expect(launcherWithSamePort.errors()).toMatch(/^port \d+ is taken: .* AUTH_PORT\n$/);
+    rmSync(otherInstallation.dataDir, { recursive: true, force: true });
+    expect((await runPrintedCommand(firstLauncher)).bayId).toBe('bay-n1-10');
+  });
+
+  test('if another launcher starts at the same time, and the other launcher continues', async () => {
+    await stopSystem();
+    const otherInstallation = await createInstallation();
+    const systems = [installation, { ...otherInstallation, dataDir: installation.dataDir }];
+    const both = systems.map((system) => start({ system }));
+    const loser = await Promise.race(both.map((launcher) => launcher.ended.then(() => launcher)));
+    expect(await loser.ended).toBe(1);
+    const winner = both.find((launcher) => launcher !== loser) as Launcher;
+    expect(loser.errors()).toMatch(new RegExp(`^[^\\n]*process ${winner.child.pid} [^\\n]*\\n$`));
+    await winner.untilReady();
+    expect((await runPrintedCommand(winner)).bayId).toBe('bay-n1-10');
+    await stopSystem();
+    rmSync(otherInstallation.dataDir, { recursive: true, force: true });
+  });
+
   test('if another program uses a port', async () => {
+    await stopSystem();
     const otherProgram = createServer().listen(installation.bookingsPort);
     await once(otherProgram, 'listening');
     const launcher = start();
@@ -213,38 +219,8 @@ describe('the launcher prints one line for each error and exits with code 1', ()
     expect(launcher.output()).toBe('');
   });
 
-  test('if another launcher uses the same DATA_DIR or port, and the other launcher continues', async () => {
-    const firstLauncher = start();
-    await firstLauncher.untilReady();
-    const launcherWithSameData = start();
-    expect(await launcherWithSameData.ended).toBe(1);
-    expect(launcherWithSameData.errors()).toMatch(/^npm start is already running: process \d+ uses .*\n$/);
-    const otherInstallation = { ...(await createInstallation()), authPort: installation.authPort };
-    const launcherWithSamePort = start({ system: otherInstallation });
-    expect(await launcherWithSamePort.ended).toBe(1);
-    expect(launcherWithSamePort.errors()).toMatch(/^port \d+ is taken: .* AUTH_PORT\n$/);
-    await cleanUp(otherInstallation, []);
-    expect((await runPrintedCommand(firstLauncher)).bayId).toBe('bay-n1-10');
-  });
-
-  test('if another launcher starts at the same time, and the other launcher continues', async () => {
-    const otherInstallation = await createInstallation();
-    const systems = [installation, { ...otherInstallation, dataDir: installation.dataDir }];
-    const both = systems.map((system) => start({ system }));
-    const loser = await Promise.race(both.map((launcher) => launcher.ended.then(() => launcher)));
-    expect(await loser.ended).toBe(1);
-    const winner = both.find((launcher) => launcher !== loser) as Launcher;
-    expect(loser.errors()).toMatch(new RegExp(`^[^\\n]*process ${winner.child.pid} [^\\n]*\\n$`));
-    await winner.untilReady();
-    expect((await runPrintedCommand(winner)).bayId).toBe('bay-n1-10');
-    await cleanUp(otherInstallation, []);
-  });
-
   test('if the demo must not be loaded, and an earlier start loaded it', async () => {
-    const firstLauncher = start();
-    await firstLauncher.untilReady();
-    firstLauncher.signal('SIGTERM');
-    await firstLauncher.ended;
+    await stopSystem();
     // An address of loopback that looks like another address.
     const launcher = start({ env: { HOST: '::ffff:127.0.0.1' } });
     expect(await launcher.ended).toBe(1);
@@ -256,26 +232,21 @@ describe('the launcher prints one line for each error and exits with code 1', ()
     [
       'a later release has migrated the database',
       "insert into schema_migration (version, name, checksum) values (9999, 'contract_all', '')",
+      'delete from schema_migration where version = 9999',
       /^bookings: the schema has version (\d+), newer than this release knows \(\d+\)\. [^\n]*\n$/,
     ],
     [
       'a development version has created the database',
-      "update schema_migration set name = 'init', checksum = '' where version = 1",
+      "update schema_migration set checksum = 'x' || checksum where version = 1",
+      'update schema_migration set checksum = substr(checksum, 2) where version = 1',
       /^bookings: migration 1 was changed [^\n]*: a development version created the database, so use a new one\. [^\n]*\n$/,
     ],
-  ])('if %s, and the line says what to do', async (_, statement, message) => {
-    const firstLauncher = start();
-    await firstLauncher.untilReady();
-    const { port } = readPostmaster(join(installation.dataDir, 'postgres')) as { port: number };
-    const { passwords } = JSON.parse(readFileSync(join(installation.dataDir, 'secrets.json'), 'utf8'));
-    const owner = new pg.Client(`postgres://bookings_owner:${passwords.bookings_owner}@127.0.0.1:${port}/bookings`);
-    await owner.connect();
-    await owner.query(statement);
-    await owner.end();
-    firstLauncher.signal('SIGTERM');
-    await firstLauncher.ended;
+  ])('if %s, and the line says what to do', async (_, statement, undo, message) => {
+    await stopSystem();
+    await changeDatabase(statement);
     const launcher = start();
     expect(await launcher.ended).toBe(1);
+    await changeDatabase(undo);
     expect(launcher.errors()).toMatch(message);
     expect(launcher.errors()).toContain(
       `Set DATA_DIR to another folder, or delete ${installation.dataDir} with all its data\n`,
@@ -306,58 +277,113 @@ describe('the launcher prints one line for each error and exits with code 1', ()
   });
 });
 
-describe('databases', () => {
-  test('a service may only read and write rows of its own database, and its password file is private', async () => {
-    await start().untilReady();
-    const secretsFile = join(installation.dataDir, 'secrets.json');
-    const secrets = JSON.parse(readFileSync(secretsFile, 'utf8'));
-    expect(statSync(secretsFile).mode & 0o777).toBe(0o600);
-    const port = readPostmaster(join(installation.dataDir, 'postgres'))?.port;
-    const connect = async (role: string, database: string) => {
-      const client = new pg.Client(`postgres://${role}:${secrets.passwords[role]}@127.0.0.1:${port}/${database}`);
-      await client.connect();
-      return client;
-    };
-    const client = await connect('bookings_service', 'bookings');
-    try {
-      const { rows } = await client.query(
-        `select current_setting('lock_timeout') as lock, current_setting('statement_timeout') as statement,
-                current_setting('idle_in_transaction_session_timeout') as idle, current_setting('timezone') as timezone,
-                current_setting('datestyle') as datestyle`,
-      );
-      expect(rows).toEqual([{ lock: '2s', statement: '5s', idle: '10s', timezone: 'UTC', datestyle: 'ISO, YMD' }]);
-      // The demo has 16 bays at one facility, and 5 at another.
-      expect((await client.query('select from bay')).rowCount).toBe(21);
-      await expect(client.query('create table other (n int)')).rejects.toThrow('permission denied');
-      await expect(client.query('drop table bay')).rejects.toThrow('must be owner');
-    } finally {
-      await client.end();
-    }
-    await expect(connect('bookings_service', 'auth')).rejects.toThrow('permission denied');
+describe('stop', () => {
+  test('SIGTERM stops everything, and the data survive a restart', async () => {
+    const launcher = await runningSystem();
+    const booking = await runPrintedCommand(launcher);
+    expect(booking.bayId).toBe('bay-n1-10');
+    expect((await runPrintedCommand(launcher)).id).not.toBe(booking.id);
+    const pids = processesOf(launcher);
+    expect(servicesOf(launcher)).toHaveLength(2);
+    expect(pids).toContain(readPostmaster(join(installation.dataDir, 'postgres'))?.pid);
+    launcher.signal('SIGTERM');
+    expect(await launcher.ended).toBe(0);
+    expect(running(pids)).toEqual([]);
+    expect(await isPortFree(installation.authPort)).toBe(true);
+    expect(await isPortFree(installation.bookingsPort)).toBe(true);
+    expect(launcher.errors()).toBe('');
+
+    await runningSystem();
+    expect(await statusOfBooking(booking.id)).toBe(200);
   });
 
-  test('launchers with different DATA_DIR can use one server, and load no demo with NODE_ENV=production', async () => {
-    const server = await startEmbeddedPostgres({ fsync: false });
-    const otherInstallation = { ...installation, dataDir: join(installation.dataDir, 'other') };
-    try {
-      for (const system of [installation, otherInstallation]) {
-        // With NODE_ENV=production, auth needs a mail server or MAIL=off.
-        const env = { DATABASE_SERVER_URL: server.url, NODE_ENV: 'production', MAIL: 'off' };
-        const launcher = start({ system, env });
-        await launcher.untilReady();
-        expect(launcher.output()).toContain(`PostgreSQL at 127.0.0.1:${server.port}`);
-        expect(launcher.output()).not.toContain('demo-');
-        expect((await fetch(`${installation.auth}/connect/jwks`)).status).toBe(200);
-        launcher.signal('SIGTERM');
-        expect(await launcher.ended).toBe(0);
-      }
-      const client = new pg.Client(server.url);
-      await client.connect();
-      const { rows } = await client.query(`select datname from pg_database where datname in ('auth', 'bookings')`);
-      await client.end();
-      expect(rows).toHaveLength(2);
-    } finally {
-      await server.stop();
-    }
+  test('when a service ends unexpectedly, everything stops with exit code 1', async () => {
+    const launcher = await runningSystem();
+    const pids = processesOf(launcher);
+    process.kill(servicesOf(launcher)[0] as number, 'SIGKILL');
+    expect(await launcher.ended).toBe(1);
+    expect(launcher.errors()).toMatch(/^(auth|bookings) has ended with SIGKILL\n$/);
+    expect(running(pids)).toEqual([]);
   });
+
+  test.each(['SIGINT', 'SIGKILL'] as const)(
+    '%s for the npm process that runs the launcher stops everything',
+    async (signal) => {
+      await stopSystem();
+      const npm = start({ usesNpm: true });
+      await npm.untilReady();
+      const pids = processesOf(npm);
+      npm.signal(signal);
+      await npm.ended;
+      await expectAllToEnd(pids);
+    },
+  );
+
+  test('SIGTERM during the start leaves no process', async () => {
+    await stopSystem();
+    const launcher = start();
+    await once(launcher.child.stdout as NodeJS.ReadableStream, 'data');
+    const pids = processesOf(launcher);
+    launcher.signal('SIGTERM');
+    expect(await launcher.ended).toBe(0);
+    expect(running(pids)).toEqual([]);
+    expect(readPostmaster(join(installation.dataDir, 'postgres'))).toBeUndefined();
+  });
+});
+
+describe('after a kill -9 of the launcher', () => {
+  test('while the services start, the next start uses the data', async () => {
+    await stopSystem();
+    const launcher = start();
+    while (servicesOf(launcher).length === 0) await pause(5);
+    const pids = processesOf(launcher);
+    launcher.signal('SIGKILL');
+    await launcher.ended;
+    await runningSystem();
+    await expectAllToEnd(pids);
+  });
+
+  test('an immediate next start stops the old processes and uses the data', async () => {
+    const launcher = await runningSystem();
+    const { id } = await runPrintedCommand(launcher);
+    const pids = processesOf(launcher);
+    launcher.signal('SIGKILL');
+    await start().untilReady();
+    await expectAllToEnd(pids);
+    expect(await statusOfBooking(id)).toBe(200);
+  });
+
+  test('the services and PostgreSQL end by themselves', async () => {
+    const launcher = await runningSystem();
+    const pids = processesOf(launcher);
+    launcher.signal('SIGKILL');
+    await launcher.ended;
+    await expectAllToEnd(pids);
+  });
+});
+
+test('launchers with different DATA_DIR can use one server, and load no demo with NODE_ENV=production', async () => {
+  await stopSystem();
+  const server = await startEmbeddedPostgres({ fsync: false });
+  const otherInstallation = { ...installation, dataDir: join(installation.dataDir, 'other') };
+  try {
+    for (const system of [installation, otherInstallation]) {
+      // With NODE_ENV=production, auth needs a mail server or MAIL=off.
+      const env = { DATABASE_SERVER_URL: server.url, NODE_ENV: 'production', MAIL: 'off' };
+      const launcher = start({ system, env });
+      await launcher.untilReady();
+      expect(launcher.output()).toContain(`PostgreSQL at 127.0.0.1:${server.port}`);
+      expect(launcher.output()).not.toContain('demo-');
+      expect((await fetch(`${installation.auth}/connect/jwks`)).status).toBe(200);
+      launcher.signal('SIGTERM');
+      expect(await launcher.ended).toBe(0);
+    }
+    const client = new pg.Client(server.url);
+    await client.connect();
+    const { rows } = await client.query(`select datname from pg_database where datname in ('auth', 'bookings')`);
+    await client.end();
+    expect(rows).toHaveLength(2);
+  } finally {
+    await server.stop();
+  }
 });
