@@ -2,12 +2,7 @@
 // gets a token and sends requests. The page must load files from bookings only, and must be accessible.
 import { findViolations, overflowsHorizontally, type Page, saveScreenshot } from '@bay-booking/testkit/browser';
 import { expect, test } from '@jest/globals';
-import {
-  type BrowserSystem,
-  type ContextOptions,
-  describeInChromium,
-  useBrowserSystem,
-} from './support/browser-system.ts';
+import { type BrowserSystem, describeInChromium, useBrowserSystem } from './support/browser-system.ts';
 import { eventually } from './support/wait.ts';
 
 /** Accessibility problems of Swagger UI itself, which we cannot correct. None of them is serious. */
@@ -33,8 +28,21 @@ interface Visit {
   readonly browserErrors: string[];
 }
 
-async function visit(system: BrowserSystem, options?: ContextOptions, path = '/docs'): Promise<Visit> {
-  const page = await system.openPage(options);
+/** Every test uses the same page, because Chromium compiles the scripts of Swagger UI again in each new context. */
+let sharedPage: Promise<Page> | undefined;
+
+async function visit(
+  system: BrowserSystem,
+  { width = 1280, colorScheme = 'light' }: { width?: number; colorScheme?: 'light' | 'dark' } = {},
+  path = '/docs',
+): Promise<Visit> {
+  sharedPage ??= system.openPage();
+  const page = await sharedPage;
+  await page.removeAllListeners();
+  // A URL that differs from the previous one only in its fragment would not load the page again.
+  await page.goto('about:blank');
+  await page.setViewportSize({ width, height: 900 });
+  await page.emulateMedia({ colorScheme });
   const origins = new Set<string>();
   const browserErrors: string[] = [];
   page.on('request', (request) => {
@@ -105,7 +113,7 @@ describeInChromium('the API reference', () => {
   ] as const)(
     'the page is accessible in %s mode and not wider than windows of %j pixels',
     async (colorScheme, widths) => {
-      const { page } = await visit(system, { viewport: { width: 1280, height: 900 }, colorScheme });
+      const { page } = await visit(system, { colorScheme });
       await page.locator('.opblock').first().waitFor();
       await page.getByRole('button', { name: 'Authorize' }).click();
       expect(await findOurViolations(page, '.dialog-ux')).toEqual([]);
@@ -162,7 +170,7 @@ describeInChromium('the API reference', () => {
   test.each([390, 1280])(
     'the contents lead to an operation and can be filtered, at %s pixels',
     async (width) => {
-      const { page, browserErrors } = await visit(system, { viewport: { width, height: 900 } });
+      const { page, browserErrors } = await visit(system, { width });
       const contents = page.getByRole('navigation', { name: 'Contents' });
       await page.locator('.opblock').first().waitFor();
       const operations = contents.locator('[data-operation]');
@@ -205,7 +213,7 @@ describeInChromium('the API reference', () => {
   );
 
   test('on a phone, the description of a group stands below its heading', async () => {
-    const { page } = await visit(system, { viewport: { width: 390, height: 900 } });
+    const { page } = await visit(system, { width: 390 });
     const group = page.locator('.opblock-tag').filter({ hasText: 'Opening hours and closures' });
     await group.waitFor();
     const [heading, description] = await Promise.all(
@@ -222,8 +230,7 @@ describeInChromium('the API reference', () => {
   ] as const)(
     'the guide is accessible in a window of %s pixels in %s mode',
     async (width, colorScheme) => {
-      const viewport = { width, height: 900 };
-      const { page, browserErrors } = await visit(system, { viewport, colorScheme }, '/guide');
+      const { page, browserErrors } = await visit(system, { width, colorScheme }, '/guide');
       expect(await findViolations(page)).toEqual([]);
       await saveScreenshot(page, `guide-${width}-${colorScheme}`);
       await expectToFit(page, [768, width]);
@@ -274,7 +281,8 @@ describeInChromium('the API reference', () => {
   }, 60_000);
 
   test('without JavaScript, the page links to the OpenAPI document and lists the endpoints', async () => {
-    const { page } = await visit(system, { javaScriptEnabled: false, viewport: { width: 320, height: 900 } });
+    const page = await system.openPage({ javaScriptEnabled: false, viewport: { width: 320, height: 900 } });
+    await page.goto(`${system.bookings}/docs`);
     await page.getByRole('link', { name: `${system.bookings}/openapi.json` }).waitFor();
     expect(await page.getByRole('listitem').filter({ hasText: 'POST /api/bookings Create a booking' }).count()).toBe(1);
     await page

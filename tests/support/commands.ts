@@ -10,6 +10,9 @@ const run = promisify(execFile);
 /** The KEY_ENCRYPTION_KEY of all instances and commands of auth. */
 export const keyEncryptionKey = Buffer.alloc(32, 1).toString('base64');
 
+/** The environment of every instance and command. NODE_COMPILE_CACHE makes a start twice as fast. */
+export const nodeEnvironment = { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE };
+
 export type AppName = 'auth' | 'bookings';
 
 export const readDemo = async (app: AppName): Promise<string> =>
@@ -33,7 +36,7 @@ export async function runCommand(
 ): Promise<string> {
   const running = run(process.execPath, [`src/commands/${file}`, ...args], {
     cwd: join(release, 'apps', app),
-    env: { PATH: process.env.PATH, KEY_ENCRYPTION_KEY: keyEncryptionKey, ...environment },
+    env: { ...nodeEnvironment, KEY_ENCRYPTION_KEY: keyEncryptionKey, ...environment },
     timeout: 60_000,
   });
   running.child.stdin?.end(input);

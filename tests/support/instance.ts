@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { freePorts } from '@bay-booking/postgres/ports';
-import type { AppName } from './commands.ts';
+import { type AppName, nodeEnvironment } from './commands.ts';
 import { eventually, isOk } from './wait.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -48,7 +48,7 @@ export async function startInstance(
   const base = `http://localhost:${listeningPort}`;
   const child = spawn(process.execPath, ['src/main.ts'], {
     cwd: join(release, 'apps', app),
-    env: { PATH: process.env.PATH, PORT: String(listeningPort), ...environment },
+    env: { ...nodeEnvironment, PORT: String(listeningPort), ...environment },
     stdio: ['ignore', logTo ?? 'pipe', 'pipe', 'ipc'],
   });
   let output = '';

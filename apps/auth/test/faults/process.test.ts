@@ -29,6 +29,7 @@ beforeAll(async () => {
   probe.close();
   environment = {
     PATH: process.env.PATH ?? '',
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
     DATABASE_URL: database.url,
     ISSUER: `http://localhost:${port}`,
     PORT: String(port),
