@@ -1,6 +1,8 @@
-// Builds the response bodies of the Bookings API for the targets, with the same fields as those of the service.
+// Builds the bodies and headers of responses for the targets, with the same content as those of the service.
 
 export interface BookingRow {
+  readonly facility_id: string;
+  readonly location_id: string;
   readonly id: string;
   readonly external_booking_id: string | null;
   readonly correlation_id: string | null;
@@ -10,13 +12,36 @@ export interface BookingRow {
   readonly end_date: Date;
   readonly created_at: Date;
   readonly last_updated_at: Date;
+  readonly version: number;
 }
 
-export const bookingColumns =
-  'id external_booking_id correlation_id bay_id user_alias start_date end_date created_at last_updated_at'.split(' ');
+export const bookingColumns = (
+  'facility_id location_id id external_booking_id correlation_id bay_id user_alias start_date end_date created_at ' +
+  'last_updated_at version'
+).split(' ');
+
+export interface Sent {
+  readonly status: number;
+  readonly body: object;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export const commonHeaders = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers':
+    'DPoP-Nonce, ETag, Idempotency-Replayed, Link, Location, Preference-Applied, RateLimit, RateLimit-Limit, ' +
+    'RateLimit-Policy, RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate, X-Request-Id',
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+  'Referrer-Policy': 'no-referrer',
+  'Strict-Transport-Security': 'max-age=31536000',
+  'X-Frame-Options': 'DENY',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+};
+const readHeaders = { 'Cache-Control': 'private, no-cache' };
 
 /** A booking in a list has no links to edit and delete it. */
-export function bookingBody(row: BookingRow, baseUrl: string, isInList = false): object {
+function bookingBody(row: BookingRow, baseUrl: string, isInList = false): object {
   const href = `${baseUrl}/api/bookings/${row.id}`;
   return {
     id: row.id,
@@ -35,33 +60,85 @@ export function bookingBody(row: BookingRow, baseUrl: string, isInList = false):
   };
 }
 
-export interface Page {
-  readonly rows: readonly BookingRow[];
+export function bookingResponse(row: BookingRow, baseUrl: string, kind: 'read' | 'created' | 'updated'): Sent {
+  const etag = { ETag: `"${row.version}-${row.last_updated_at.getTime()}"` };
+  const body = bookingBody(row, baseUrl);
+  if (kind === 'read') return { status: 200, body, headers: { ...readHeaders, ...etag } };
+  const written = { 'Cache-Control': 'no-store', ...etag };
+  if (kind === 'updated') return { status: 200, body, headers: written };
+  return { status: 201, body, headers: { ...written, Location: `${baseUrl}/api/bookings/${row.id}` } };
+}
+
+export interface Page<Item> {
+  readonly items: readonly Item[];
   readonly total: number;
   readonly page: number;
   readonly size: number;
 }
 
+export const bookingsResponse = ({ items, ...page }: Page<BookingRow>, baseUrl: string, path: string): Sent =>
+  listResponse({ ...page, items: items.map((row) => bookingBody(row, baseUrl, true)) }, baseUrl, path);
+
+/** A bay with the times when it is free. */
+export interface FreeBay {
+  readonly id: string;
+  readonly name: string;
+  readonly bookable: boolean;
+  readonly location_id: string;
+  readonly location_name: string;
+  readonly facility_id: string;
+  readonly time_zone: string;
+  /** In milliseconds since 1970. */
+  readonly free: readonly (readonly [start: number, end: number])[];
+}
+
+export function availabilityResponse(page: Page<FreeBay>, asOf: Date, baseUrl: string, path: string): Sent {
+  const items = page.items.map((bay) => ({
+    bay: { id: bay.id, name: bay.name, bookable: bay.bookable },
+    location: {
+      id: bay.location_id,
+      name: bay.location_name,
+      facilityId: bay.facility_id,
+      timeZone: bay.time_zone,
+    },
+    free: bay.free.map(([start, end]) => ({
+      startDate: new Date(start).toISOString(),
+      endDate: new Date(end).toISOString(),
+    })),
+    _links: {},
+  }));
+  const { status, body, headers } = listResponse({ ...page, items }, baseUrl, path);
+  return {
+    status,
+    body: { items, asOf: asOf.toISOString(), ...body },
+    headers: { ...headers, 'Cache-Control': 'no-store' },
+  };
+}
+
 /** `path` is the path of the request with its query parameters. */
-export function listBody({ rows, total, page, size }: Page, baseUrl: string, path: string): object {
+function listResponse({ items, total, page, size }: Page<object>, baseUrl: string, path: string): Sent {
   const pageCount = Math.ceil(total / size);
   const linkTo = (target: number) => {
-    const address = new URL(path, baseUrl);
-    address.searchParams.set('page', String(target));
-    address.searchParams.set('pageSize', String(size));
-    return { method: 'GET', href: address.href };
+    const url = new URL(path, baseUrl);
+    url.searchParams.delete('pageSize');
+    url.searchParams.set('page', String(target));
+    url.searchParams.set('pageSize', String(size));
+    return { method: 'GET', href: url.href };
   };
+  const last = Math.max(1, pageCount);
+  const _links = {
+    self: linkTo(page),
+    first: linkTo(1),
+    last: linkTo(last),
+    ...(page < pageCount && { next: linkTo(page + 1) }),
+    ...(page > 1 && pageCount > 0 && { prev: linkTo(Math.min(page - 1, last)) }),
+  };
+  const Link = Object.entries(_links)
+    .map(([relation, { href }]) => `<${href}>; rel="${relation}"`)
+    .join(', ');
   return {
-    items: rows.map((row) => bookingBody(row, baseUrl, true)),
-    _links: {
-      self: linkTo(page),
-      first: linkTo(1),
-      last: linkTo(Math.max(1, pageCount)),
-      ...(page < pageCount && { next: linkTo(page + 1) }),
-    },
-    page,
-    pageSize: size,
-    pageCount,
-    total,
+    status: 200,
+    body: { items, _links, page, pageSize: size, pageCount, total },
+    headers: { ...readHeaders, Link },
   };
 }

@@ -1,8 +1,11 @@
 // Serves oidc-provider with its defaults, rotation of refresh tokens, and a simple adapter for PostgreSQL. Like the
-// library's example adapter for knex, the adapter stores everything in one table and runs one query for each call.
+// library's example adapter for knex, the adapter stores everything in one table and runs one query for each call. The
+// server logs and counts requests as the service does.
+import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import Provider, { type Adapter, type AdapterPayload } from 'oidc-provider';
 import pg from 'pg';
+import { observe } from './observe.ts';
 import { endWithParent, programOptions } from './program.ts';
 
 export interface TokenPeerOptions {
@@ -131,6 +134,9 @@ async function createRefreshToken(): Promise<string> {
 const handle = provider.callback();
 createServer(async (request, response) => {
   if (request.url === '/ready') return void response.end();
+  const requestId = randomUUID();
+  const route = request.url;
+  observe(request, response, () => ({ requestId, route, caller: { clientId } }));
   if (request.url !== '/refresh-tokens') return void handle(request, response);
   const tokens = await Promise.all(Array.from({ length: options.refreshTokenCount }, createRefreshToken));
   response.end(JSON.stringify(tokens));

@@ -12,34 +12,41 @@ export const bodySchema = {
 } as const;
 
 const string = { type: 'string' } as const;
+const boolean = { type: 'boolean' } as const;
+const objectOf = <const Properties>(properties: Properties) => ({ type: 'object', properties }) as const;
 const integer = { type: 'integer' } as const;
-const link = { type: 'object', properties: { method: string, href: string } } as const;
+const link = objectOf({ method: string, href: string });
 const links = { type: 'object', additionalProperties: link } as const;
 
-export const bookingSchema = {
-  type: 'object',
-  properties: {
-    id: string,
-    externalBookingId: string,
-    correlationId: string,
-    bayId: string,
-    userAlias: string,
-    startDate: string,
-    endDate: string,
-    createdAt: string,
-    lastUpdatedAt: string,
-    _links: links,
-  },
-} as const;
+export const bookingSchema = objectOf({
+  id: string,
+  externalBookingId: string,
+  correlationId: string,
+  bayId: string,
+  userAlias: string,
+  startDate: string,
+  endDate: string,
+  createdAt: string,
+  lastUpdatedAt: string,
+  _links: links,
+});
 
-export const listSchema = {
-  type: 'object',
-  properties: {
-    items: { type: 'array', items: bookingSchema },
+const listOf = <const Item, const Others extends object>(item: Item, others: Others) =>
+  objectOf({
+    items: { type: 'array', items: item },
+    ...others,
     _links: links,
     page: integer,
     pageSize: integer,
     pageCount: integer,
     total: integer,
-  },
-} as const;
+  });
+export const listSchema = listOf(bookingSchema, {});
+
+const freeBay = objectOf({
+  bay: objectOf({ id: string, name: string, bookable: boolean }),
+  location: objectOf({ id: string, name: string, facilityId: string, timeZone: string }),
+  free: { type: 'array', items: objectOf({ startDate: string, endDate: string }) },
+  _links: links,
+});
+export const availabilitySchema = listOf(freeBay, { asOf: string });

@@ -1,84 +1,192 @@
-// Runs the statements of the targets `bare` and `fastify`, which neither lock bays, count bookings nor log changes.
-import { randomUUID } from 'node:crypto';
+// Runs the statements of the targets `bare` and `fastify`: named, and sent without waiting for each other.
 import pg from 'pg';
-import { type BookingRow, bookingColumns, type Page } from './bodies.ts';
+import { type BookingRow, bookingColumns, type FreeBay, type Page } from './bodies.ts';
+import { type Body, changeOf, hasValidTimes, newBooking, type Place, updatedBooking } from './changes.ts';
+import { jsonOfRanges, openings } from './hours.ts';
+import { type Caller, HttpError } from './tokens.ts';
 
 const columns = bookingColumns.map((column) => `booking.${column}`).join(', ');
 const located = `facility_id = $1::text and location_id = $2::text and start_date >= $3::timestamptz
   and start_date <= $4::timestamptz and end_date <= $4::timestamptz`;
-// The same expression as in the index of the exclusion constraint.
-const range = "tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)";
+/** The same expression as in the index of the exclusion constraint. */
+const rangeOf = (start: string, end: string) =>
+  `tstzrange(${start}, ${end}, case when ${start} = ${end} then '[]' else '[)' end)`;
+const range = rangeOf('start_date', 'end_date');
 const upcoming = `facility_id = $1::text and bay_id = $2::text and ${range} && tstzrange($3::timestamptz, null)`;
 
+const wanted = rangeOf('$3::timestamptz', '$4::timestamptz');
+const ofBay = 'facility_id = $1::text and bay_id = bay.id';
+const holds = `booking_hold where ${ofBay} and expires_at > clock_timestamp() and ${range} && ${wanted}`;
+const closures = `booking_closure where facility_id = $1::text and end_date > $3::timestamptz
+  and start_date <= $4::timestamptz and (location_id = bay.location_id or bay.id = any(bay_ids))
+  and ${range} && ${wanted}`;
+const places = `bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
+  join facility on facility.id = bay.facility_id`;
+const open = openings('$3', '$4');
+
+const numbered = (names: readonly string[], from: number) => names.map((_name, index) => `$${index + from}`).join(', ');
+const logged = (row: object, from: number) => {
+  const names = Object.keys(row);
+  return `with logged as (insert into booking_change (${names.join(', ')}) values (${numbered(names, from)}))`;
+};
+const anyBooking = newBooking({ facility_id: '', location_id: '' }, { startDate: '2000-01-01', endDate: '2000-01-01' });
+const anyChange = changeOf(undefined, anyBooking, { clientId: '', subject: '', facilities: [] }, '');
+const updatedColumns = 'location_id bay_id user_alias start_date end_date last_updated_at version'.split(' ');
+const set = updatedColumns.map((column, index) => `${column} = $${index + 3}`).join(', ');
+
 const statements = {
-  get: `select ${columns} from booking where facility_id = any($1::text[]) and id = $2::uuid`,
-  create: `insert into booking (facility_id, id, location_id, bay_id, external_booking_id, correlation_id, user_alias,
-      start_date, end_date, created_at, last_updated_at)
-    select facility_id, $3::uuid, location_id, id, $4::text, $5::text, $6::text, $7::timestamptz, $8::timestamptz,
-      $9::timestamptz, $9::timestamptz
-    from bay where facility_id = $1 and id = $2 and bookable
-    on conflict on constraint booking_no_overlap do nothing
-    returning ${columns}`,
-  update: `update booking set bay_id = bay.id, location_id = bay.location_id, user_alias = $4,
-      start_date = $5::timestamptz, end_date = $6::timestamptz, last_updated_at = $7::timestamptz, version = version + 1
-    from bay where booking.facility_id = $1 and booking.id = $2 and bay.facility_id = $1 and bay.id = $3
-    returning ${columns}`,
+  get: `select ${columns} from booking where id = $1::uuid`,
+  lockBay: 'select from bay where facility_id = $1::text and id = $2::text for no key update',
+  lockBooking: `select ${columns} from booking where facility_id = $1::text and id = $2::uuid for update`,
+  look: `select bay.facility_id, bay.location_id,
+    exists (select from booking where ${ofBay} and ${range} && ${wanted} and id is distinct from $5::uuid)
+      or exists (select from ${holds}) or exists (select from ${closures})
+      or not bookable or not coalesce((${open}) @> ${wanted}, location.opening_hours is null) as "isTaken"
+    from ${places} where bay.facility_id = $1::text and bay.id = $2::text and bay.removed_at is null`,
+  create: `${logged(anyChange, bookingColumns.length + 1)}
+    insert into booking (${bookingColumns.join(', ')}) values (${numbered(bookingColumns, 1)})`,
+  refer: 'insert into booking_reference (external_booking_id, facility_id, booking_id) values ($1, $2, $3)',
+  update: `${logged(anyChange, updatedColumns.length + 3)} update booking set ${set} where facility_id = $1 and id = $2`,
   search: `select ${columns} from booking where ${located} order by start_date, id limit $5 offset $6`,
   searchCount: `select count(*)::int as total from booking where ${located}`,
   upcoming: `select ${columns} from booking where ${upcoming} order by start_date, id limit $4 offset $5`,
   upcomingCount: `select count(*)::int as total from booking where ${upcoming}`,
+  availability: `select bay.id, bay.name, bookable, bay.location_id, location.name as location_name, bay.facility_id,
+      time_zone, case when bookable and $3::timestamptz < $4::timestamptz then ${jsonOfRanges(`
+        coalesce(${open}, tstzmultirange(tstzrange($3, $4))) * tstzmultirange(tstzrange($3, $4))
+        - coalesce((select range_agg(${range}) from (
+            select start_date, end_date from booking where ${ofBay} and ${range} && ${wanted}
+            union all select start_date, end_date from ${holds} union all select start_date, end_date from ${closures}
+          ) taken), '{}')`)} end as free
+    from ${places} where bay.facility_id = $1::text and bay.location_id = $2::text and bay.removed_at is null
+    order by bay.name_order, bay.name collate "C", bay.id collate "C"`,
 } as const;
 
+type Name = keyof typeof statements;
 type Parameter = 'locationIds' | 'startDate' | 'endDate' | 'page' | 'pageSize';
 export type ListQuery = Readonly<Partial<Record<Parameter, string>>>;
-export type Body = Readonly<Record<string, string>>;
+/** A statement with its values. The first values of `Change` are those of the row that it writes. */
+type Write = readonly [name: Name, values: readonly unknown[]];
+
+/** The SQLSTATE unique_violation. */
+export const uniqueViolation = '23505';
 
 export async function openStore(databaseUrl: string) {
   // As many connections as the service has by default.
-  const pool = new pg.Pool({ connectionString: databaseUrl, max: 10 });
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 10, pipeline: true });
   // Without a listener, a lost connection would end the process.
   pool.on('error', () => {});
-  const places = await pool.query('select id, facility_id from bay union all select id, facility_id from location');
+  const found = await pool.query('select id, facility_id from bay union all select id, facility_id from location');
   /** The facility of each bay and location, which the service caches too. */
-  const facilityOf = new Map<string, string>(places.rows.map(({ id, facility_id }) => [id, facility_id]));
-  /** No facility has the id '', so with it every statement finds nothing. */
-  const permitted = (id: string | undefined, facilities: readonly string[]): string => {
-    const facility = facilityOf.get(id ?? '') ?? '';
-    return facilities.includes(facility) ? facility : '';
+  const facilityOf = new Map<string, string>(found.rows.map(({ id, facility_id }) => [id, facility_id]));
+  const permitted = (id: string | undefined, { facilities }: Caller, status: number): string => {
+    const facility = facilityOf.get(id ?? '');
+    if (facility === undefined || !facilities.includes(facility)) throw new HttpError(status);
+    return facility;
   };
-  const run = async <Row extends pg.QueryResultRow>(name: keyof typeof statements, values: unknown[]): Promise<Row[]> =>
-    (await pool.query<Row>({ name, text: statements[name], values })).rows;
-  const first = async (name: keyof typeof statements, values: unknown[]): Promise<BookingRow | undefined> =>
-    (await run<BookingRow>(name, values))[0];
+  const run = async <Row extends pg.QueryResultRow>(
+    on: pg.Pool | pg.PoolClient,
+    name: Name,
+    values: readonly unknown[],
+  ): Promise<Row[]> => (await on.query<Row>({ name, text: statements[name], values: [...values] })).rows;
+
+  async function get({ facilities }: Caller, id: string): Promise<BookingRow> {
+    const [row] = await run<BookingRow>(pool, 'get', [id]);
+    if (!row || !facilities.includes(row.facility_id)) throw new HttpError(404);
+    return row;
+  }
+
+  /** Locks the bay, looks, and writes what `decide` returns. Throws an HttpError if the time is taken. */
+  async function write(
+    caller: Caller,
+    body: Body,
+    existing: BookingRow | undefined,
+    decide: (place: Place, locked: BookingRow | undefined) => { row: BookingRow; writes: readonly Write[] },
+  ): Promise<BookingRow> {
+    if (!hasValidTimes(body)) throw new HttpError(400);
+    const facilityId = permitted(body.bayId, caller, 400);
+    const client = await pool.connect();
+    try {
+      const [, , [locked], [place]] = await Promise.all([
+        client.query('begin'),
+        run(client, 'lockBay', [facilityId, body.bayId]),
+        existing ? run<BookingRow>(client, 'lockBooking', [facilityId, existing.id]) : [],
+        run<Place & { isTaken: boolean }>(client, 'look', [
+          facilityId,
+          body.bayId,
+          body.startDate,
+          body.endDate,
+          existing?.id,
+        ]),
+      ]);
+      if (existing && !locked) throw new HttpError(404);
+      if (!place || place.isTaken) throw new HttpError(400);
+      const { row, writes } = decide(place, locked);
+      await Promise.all([...writes.map(([name, values]) => run(client, name, values)), client.query('commit')]);
+      return row;
+    } catch (error) {
+      await client.query('rollback');
+      throw (error as { code?: string }).code === uniqueViolation ? new HttpError(400) : error;
+    } finally {
+      client.release();
+    }
+  }
 
   /** Counts the rows only if the page is full, because the total is otherwise known. */
-  async function findPage(kind: 'search' | 'upcoming', filter: unknown[], page: number, size: number): Promise<Page> {
+  async function findPage(
+    kind: 'search' | 'upcoming',
+    filter: unknown[],
+    page: number,
+    size: number,
+  ): Promise<Page<BookingRow>> {
     const offset = (page - 1) * size;
-    const rows = await run<BookingRow>(kind, [...filter, size, offset]);
-    const isLast = rows.length < size && (rows.length > 0 || offset === 0);
-    const [counted] = isLast ? [] : await run<{ total: number }>(`${kind}Count`, filter);
-    return { rows, total: counted?.total ?? offset + rows.length, page, size };
+    const items = await run<BookingRow>(pool, kind, [...filter, size, offset]);
+    const isLast = items.length < size && (items.length > 0 || offset === 0);
+    const [counted] = isLast ? [] : await run<{ total: number }>(pool, `${kind}Count`, filter);
+    return { items, total: counted?.total ?? offset + items.length, page, size };
   }
 
   return {
-    get: (facilities: readonly string[], id: string) => first('get', [facilities, id]),
-    create: (facilities: readonly string[], body: Body) => {
-      const { bayId, externalBookingId, correlationId, userAlias, startDate, endDate } = body;
-      const texts = [permitted(bayId, facilities), bayId, randomUUID(), externalBookingId, correlationId, userAlias];
-      return first('create', [...texts, startDate, endDate, new Date().toISOString()]);
+    get,
+    create: (caller: Caller, body: Body, requestId: string) =>
+      write(caller, body, undefined, (place) => {
+        const row = newBooking(place, body);
+        const change = Object.values(changeOf(undefined, row, caller, requestId));
+        const writes: Write[] = [['create', [...valuesOf(row, bookingColumns), ...change]]];
+        const { external_booking_id: externalId, facility_id, id } = row;
+        if (externalId !== null) writes.push(['refer', [externalId, facility_id, id]]);
+        return { row, writes };
+      }),
+    update: async (caller: Caller, id: string, body: Body, requestId: string) => {
+      const existing = await get(caller, id);
+      return write(caller, body, existing, (place, locked) => {
+        const before = locked as BookingRow;
+        const row = updatedBooking(before, place, body);
+        const change = Object.values(changeOf(before, row, caller, requestId));
+        const values = [row.facility_id, row.id, ...valuesOf(row, updatedColumns), ...change];
+        return { row, writes: [['update', values]] };
+      });
     },
-    update: (facilities: readonly string[], id: string, { bayId, userAlias, startDate, endDate }: Body) => {
-      const now = new Date().toISOString();
-      return first('update', [permitted(bayId, facilities), id, bayId, userAlias, startDate, endDate, now]);
-    },
-    search: (facilities: readonly string[], query: ListQuery) => {
-      const { locationIds, startDate, endDate, page = '1', pageSize = '50' } = query;
-      const filter = [permitted(locationIds, facilities), locationIds, startDate, endDate];
+    search: (caller: Caller, { locationIds, startDate, endDate, page = '1', pageSize = '50' }: ListQuery) => {
+      const filter = [permitted(locationIds, caller, 404), locationIds, startDate, endDate];
       return findPage('search', filter, Number(page), Number(pageSize));
     },
-    upcoming: (facilities: readonly string[], bayId: string, { page = '1', pageSize = '10' }: ListQuery) => {
-      const filter = [permitted(bayId, facilities), bayId, new Date().toISOString()];
+    upcoming: (caller: Caller, bayId: string, { page = '1', pageSize = '10' }: ListQuery) => {
+      const filter = [permitted(bayId, caller, 404), bayId, new Date().toISOString()];
       return findPage('upcoming', filter, Number(page), Number(pageSize));
+    },
+    availability: async (
+      caller: Caller,
+      { locationIds, startDate = '', endDate }: ListQuery,
+      asOf: Date,
+    ): Promise<Page<FreeBay>> => {
+      const from = new Date(Math.max(Date.parse(startDate), asOf.getTime()));
+      const values = [permitted(locationIds, caller, 404), locationIds, from, endDate];
+      const items = await run<FreeBay>(pool, 'availability', values);
+      return { items, total: items.length, page: 1, size: 200 };
     },
   };
 }
+
+const valuesOf = (row: BookingRow, names: readonly string[]): unknown[] =>
+  names.map((name) => row[name as keyof BookingRow]);

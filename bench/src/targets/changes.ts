@@ -1,0 +1,87 @@
+// Builds the rows that a target writes: new bookings and their changes in the log.
+import { createHash, randomBytes } from 'node:crypto';
+import type { BookingRow } from './bodies.ts';
+import type { Caller } from './tokens.ts';
+
+export type Body = Readonly<Record<string, string>>;
+
+/** Returns a UUIDv7 that ends with the tag of the facility, so that the indexes grow as those of the service do. */
+function newId(facilityId: string): string {
+  const random = randomBytes(8);
+  random[0] = 0x70 | ((random[0] ?? 0) & 0x0f);
+  random[2] = 0x80 | ((random[2] ?? 0) & 0x3f);
+  const tag = createHash('sha256').update(facilityId).digest('hex').slice(0, 4);
+  return `${Date.now().toString(16).padStart(12, '0')}${random.toString('hex')}${tag}`.replace(
+    /^(.{8})(.{4})(.{4})(.{4})(.{12})$/,
+    '$1-$2-$3-$4-$5',
+  );
+}
+
+export interface Place {
+  readonly facility_id: string;
+  readonly location_id: string;
+}
+
+export function newBooking({ facility_id, location_id }: Place, body: Body): BookingRow {
+  const now = new Date();
+  return {
+    facility_id,
+    location_id,
+    id: newId(facility_id),
+    external_booking_id: body.externalBookingId ?? null,
+    correlation_id: body.correlationId ?? null,
+    bay_id: body.bayId ?? '',
+    user_alias: body.userAlias ?? '',
+    start_date: new Date(body.startDate ?? ''),
+    end_date: new Date(body.endDate ?? ''),
+    created_at: now,
+    last_updated_at: now,
+    version: 1,
+  };
+}
+
+export const updatedBooking = (row: BookingRow, { location_id }: Place, body: Body): BookingRow => ({
+  ...row,
+  location_id,
+  bay_id: body.bayId ?? '',
+  user_alias: body.userAlias ?? '',
+  start_date: new Date(body.startDate ?? ''),
+  end_date: new Date(body.endDate ?? ''),
+  last_updated_at: new Date(Math.max(Date.now(), row.last_updated_at.getTime())),
+  version: row.version + 1,
+});
+
+/** Whether the end is neither before the start nor in the past. */
+export const hasValidTimes = ({ startDate = '', endDate = '' }: Body): boolean =>
+  Date.parse(endDate) >= Math.max(Date.parse(startDate), Date.now());
+
+const stateOf = (row: BookingRow): string =>
+  JSON.stringify({
+    id: row.id,
+    externalBookingId: row.external_booking_id,
+    correlationId: row.correlation_id,
+    groupId: null,
+    bayId: row.bay_id,
+    userAlias: row.user_alias,
+    startDate: row.start_date.toISOString(),
+    endDate: row.end_date.toISOString(),
+    metadata: null,
+    createdAt: row.created_at.toISOString(),
+    lastUpdatedAt: row.last_updated_at.toISOString(),
+    locationId: row.location_id,
+  });
+
+/** Returns the columns of the change that leads from `before` to `after`. */
+export const changeOf = (before: BookingRow | undefined, after: BookingRow, caller: Caller, requestId: string) => ({
+  facility_id: after.facility_id,
+  booking_id: after.id,
+  version: after.version,
+  at: after.last_updated_at,
+  action: before ? 'updated' : 'created',
+  client_id: caller.clientId,
+  subject: caller.subject,
+  request_id: requestId,
+  before: before ? stateOf(before) : null,
+  after: stateOf(after),
+  before_time: before ? `[${before.start_date.toISOString()},${before.end_date.toISOString()})` : null,
+});
