@@ -1,5 +1,4 @@
 // Starts the authorization server and its peer, and prepares the requests to their token endpoints.
-import { deepStrictEqual } from 'node:assert';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -55,7 +54,6 @@ export function startTokenPeer(databaseUrl: string): Promise<Child> {
 const pathOf = ({ name }: Target): string => (name === tokenPeer ? '/token' : '/connect/token');
 const form = (fields: Record<string, string>): string => new URLSearchParams(fields).toString();
 const clientCredentials = form({ grant_type: 'client_credentials', ...machine, scope });
-const password = form({ grant_type: 'password', ...web, ...user, scope });
 
 export const tokenOperations = (folder: string): Readonly<Record<string, Operation>> => ({
   token: { script: 'form.lua', prepare: (target) => [pathOf(target), clientCredentials] },
@@ -71,20 +69,7 @@ export const tokenOperations = (folder: string): Readonly<Record<string, Operati
       return [pathOf(target), file, form(isPeer ? machine : web)];
     },
   },
-  password: { script: 'form.lua', prepare: (target) => [pathOf(target), password] },
 });
-
-/** Checks that all targets return the same response to a token request, apart from the token itself. */
-export async function compareTokens(targets: readonly Target[]): Promise<void> {
-  let expected: object | undefined;
-  for (const target of targets) {
-    const body = new URLSearchParams(clientCredentials);
-    const response = await fetch(target.url + pathOf(target), { method: 'POST', body });
-    const compared = { ...((await response.json()) as object), access_token: '' };
-    expected ??= compared;
-    deepStrictEqual(compared, expected, `${target.name} returns another token response`);
-  }
-}
 
 const fetchPeerTokens = async (origin: string): Promise<string[]> =>
   (await (await fetch(`${origin}/refresh-tokens`)).json()) as string[];

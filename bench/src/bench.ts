@@ -1,34 +1,26 @@
 // Runs the benchmark and writes its tables to bench/results/latest.md. docs/performance.md explains the options.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createTestIssuer } from '@bay-booking/testkit/issuer';
-import { compareTokens, startAuth, startTokenPeer, tokenOperations } from './auth.ts';
+import { startAuth, startTokenPeer, tokenOperations } from './auth.ts';
 import { bookingOperations, operationGroups, tokenFor } from './booking-operations.ts';
-import {
-  type BookingsTarget,
-  baseUrl,
-  compareResponses,
-  peerOperations,
-  peers,
-  startBookings,
-  startPeer,
-} from './bookings.ts';
+import { baseUrl, peerOperations, peers, startBookings, startPeer } from './bookings.ts';
 import { datasetOf, loadDataset } from './dataset.ts';
-import { goalTable } from './goals.ts';
-import { pgbenchRunner } from './hot-bay.ts';
+import { goalTables } from './goals.ts';
 import { describeMachine, otherCore } from './machine.ts';
-import { measureInTurn, type Operation, type Runner, type Sample, wrkRunner } from './measure.ts';
+import { measureInTurn, type Operation, type Runner, type Sample, type Target, wrkRunner } from './measure.ts';
 import { type Child, startProgram, thisRelease } from './processes.ts';
 import { Results, sampleTable } from './report.ts';
 import { startServer } from './server.ts';
-import { webhookRunners } from './webhooks.ts';
+import { webhookRunner } from './webhooks.ts';
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
+    goals: { type: 'boolean', default: false },
     bookings: { type: 'string', default: '1000000' },
     only: { type: 'string' },
     before: { type: 'string' },
@@ -46,8 +38,10 @@ const server = await startServer(log);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 /** The folder for files that wrk reads. */
 const folder = mkdtempSync(join(tmpdir(), 'bay-booking-bench-'));
-const [rounds, seconds] = values.quick ? [2, 1] : [5, 2];
-const options = { rounds, seconds, postmaster: server.pid, log };
+const [rounds, seconds, warmUpSeconds] = values.quick ? [2, 1, 3] : values.goals ? [5, 1, 3] : [5, 2, 5];
+const options = { rounds, seconds, warmUpSeconds, postmaster: server.pid, log };
+/** No goal compares with `bare`. */
+const measuredPeers = values.goals ? peers.filter((name) => name !== 'bare') : peers;
 const issuer = await createTestIssuer({ audience: baseUrl });
 const children: Child[] = [];
 try {
@@ -55,7 +49,7 @@ try {
   if ([...operationGroups.flat(), 'webhooks'].some(wants)) samples.push(...(await measureBookings()));
   if (await server.hasDeadlocks()) throw new Error('there were deadlocks');
   await stopTargets();
-  if (['token', 'refresh', 'password'].some(wants)) samples.push(...(await measureAuth()));
+  if (['token', 'refresh'].some(wants)) samples.push(...(await measureAuth()));
   publish(new Results(samples));
 } finally {
   await stopTargets();
@@ -76,6 +70,12 @@ async function stopTargets(): Promise<void> {
   await Promise.all(children.splice(0).map((child) => child.stop()));
 }
 
+interface Measured {
+  readonly target: Target;
+  readonly operations: Readonly<Record<string, Operation>>;
+  readonly databaseUrl: string;
+}
+
 async function measureBookings(): Promise<Sample[]> {
   const dataset = datasetOf(Number(values.bookings));
   const instances = releases.map(({ name, release }) => ({ name, release, dataset }));
@@ -84,7 +84,7 @@ async function measureBookings(): Promise<Sample[]> {
     instances.push({ name: index === 0 ? 'small' : 'large', release: thisRelease, dataset });
   /** The number of facilities in all tokens, so that only the number of bookings differs. */
   const facilities = Math.min(25, ...instances.map(({ dataset }) => dataset.facilities));
-  const services: (BookingsTarget & { databaseUrl: string })[] = [];
+  const services: Measured[] = [];
   for (const { name, release, dataset } of instances) {
     const databaseUrl = await server.createDatabase(`bookings_${name}`);
     log(`loading ${dataset.bookings} bookings, about a minute per million`);
@@ -94,27 +94,23 @@ async function measureBookings(): Promise<Sample[]> {
     services.push({ target, operations, databaseUrl });
   }
   // The peers use the database of the service.
-  const [{ databaseUrl, operations }] = services as [(typeof services)[0]];
-  const others: BookingsTarget[] = [];
-  for (const peer of peers)
-    others.push({ target: await startTarget(() => startPeer(peer, databaseUrl, issuer)), operations });
-  const withSameData = services.slice(0, releases.length);
-  const peersOf = (operation: string) => (peerOperations.includes(operation) ? others : []);
+  const [{ databaseUrl, operations }] = services as [Measured];
+  const others: Measured[] = [];
+  for (const peer of measuredPeers) {
+    const target = await startTarget(() => startPeer(peer, databaseUrl, issuer));
+    others.push({ target, operations, databaseUrl });
+  }
   const runnersOf = (name: string): Runner[] =>
-    [...services, ...peersOf(name)].map(({ target, operations }) =>
+    [...services, ...(peerOperations.includes(name) ? others : [])].map(({ target, operations }) =>
       wrkRunner(name, target, operations[name] as Operation),
     );
-  for (const name of operationGroups.flat()) await compareResponses(name, [...withSameData, ...peersOf(name)]);
   const samples: Sample[] = [];
-  for (const group of operationGroups.filter((names) => names.some(wants))) {
-    const runners = group.flatMap(runnersOf);
-    if (group.includes('hot-bay')) runners.push(pgbenchRunner(databaseUrl, folder));
-    samples.push(...(await measureInTurn(runners, options)));
-  }
+  for (const group of operationGroups.map((names) => names.filter(wants)).filter(({ length }) => length > 0))
+    samples.push(...(await measureInTurn(group.flatMap(runnersOf), options)));
   if (wants('webhooks')) {
     const receiver = await startTarget(() => startProgram('webhook-receiver', {}, otherCore));
     const token = await tokenFor(issuer, 1);
-    const runners = withSameData.flatMap(({ target }) => webhookRunners(target, receiver, token));
+    const runners = services.slice(0, releases.length).map(({ target }) => webhookRunner(target, receiver, token));
     samples.push(...(await measureInTurn(runners, options)));
   }
   return samples;
@@ -128,12 +124,9 @@ async function measureAuth(): Promise<Sample[]> {
   }
   const startTokens = async () => startTokenPeer(await server.createDatabase('oidc_provider'));
   const targets = [...services, await startTarget(startTokens)];
-  await compareTokens(targets);
   const samples: Sample[] = [];
   for (const [name, operation] of Object.entries(tokenOperations(folder)).filter(([name]) => wants(name))) {
-    // The peer has no password grant.
-    const measured = name === 'password' ? services : targets;
-    const runners = measured.map((target) => wrkRunner(name, target, operation));
+    const runners = targets.map((target) => wrkRunner(name, target, operation));
     samples.push(...(await measureInTurn(runners, options)));
   }
   return samples;
@@ -143,7 +136,12 @@ function publish(results: Results): void {
   const growth = values.growth ? `; growth: ${values.growth}` : '';
   const run = `${rounds} rounds of ${seconds} s, ${values.bookings} bookings${growth}`;
   const heading = `${describeMachine()}, PostgreSQL ${server.version}; ${run}`;
-  const text = `${[heading, goalTable(results), sampleTable(results)].join('\n\n')}\n`;
+  const goals = `${heading}\n\n${goalTables(results)}`;
+  const text = `${goals}\n\n${sampleTable(results)}\n`;
   process.stdout.write(text);
   writeFileSync(fileURLToPath(new URL('../results/latest.md', import.meta.url)), text);
+  if (!values.goals) return;
+  const page = fileURLToPath(new URL('../../docs/performance.md', import.meta.url));
+  const above = readFileSync(page, 'utf8').split('\n## Results\n')[0];
+  writeFileSync(page, `${above}\n## Results\n\n${goals}\n`);
 }

@@ -1,11 +1,9 @@
 // Prepares the requests to the Bookings API that wrk sends.
-import { randomUUID } from 'node:crypto';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestIssuer } from '@bay-booking/testkit/issuer';
-import { callApi, scope } from './bookings.ts';
+import { scope } from './bookings.ts';
 import { bayId, bays, dayStart, facilityId, locationsPerFacility, onDatabase } from './dataset.ts';
-import { hotBayClients } from './hot-bay.ts';
 import type { Operation } from './measure.ts';
 
 /**
@@ -16,11 +14,10 @@ export const operationGroups: readonly (readonly string[])[] = [
   ['get'],
   ['search'],
   ['upcoming'],
+  ['availability'],
   ['update'],
-  ['create', 'create-with-hold'],
-  ['availability', 'day-list'],
-  ['availability-week'],
-  ['feed', 'facility-list'],
+  ['create', 'group'],
+  ['feed'],
   ['hot-bay'],
 ];
 
@@ -49,13 +46,8 @@ export async function bookingOperations(
     return file;
   };
   const token = await tokenFor(issuer, facilities);
-  const tokenOfFirst = await tokenFor(issuer, 1);
   const bayCount = bays(facilities);
-  const baysPerRequest = 50;
   const bayIds = numbersTo(bayCount).map(bayId);
-  const bayGroups = numbersTo(Math.floor(bayCount / baysPerRequest)).map((group) =>
-    bayIds.slice((group - 1) * baysPerRequest, group * baysPerRequest).join(','),
-  );
   const locations = numbersTo(facilities * locationsPerFacility).map((number) => `loc-${number}`);
   const bookings = await findBookings(databaseUrl, facilities);
   const futureBookings = await findBookings(databaseUrl, facilities, dayStart(1));
@@ -66,32 +58,16 @@ export async function bookingOperations(
     search: locations.map((id) => `/api/bookings?locationIds=${id}&${today}&pageSize=50`),
     upcoming: bayIds.map((id) => `/api/bays/${id}/upcoming-bookings`),
     availability: locations.map((id) => `/api/booking-availability?locationIds=${id}&${tomorrow}`),
-    // What a client would request without the resource availability: all bookings of the day in one page.
-    'day-list': locations.map((id) => `/api/bookings?locationIds=${id}&${tomorrow}&pageSize=1000`),
-    'availability-week': bayGroups.map((ids) => `/api/booking-availability?bayIds=${ids}&${interval(1, 8)}`),
     feed: [`/api/booking-changes?facilityId=${facilityId(1)}&limit=1000`],
-    'facility-list': ['/api/bookings?pageSize=1000'],
   };
   const operations: Record<string, Operation> = {};
   for (const [name, lines] of Object.entries(paths)) {
-    const sentToken = name === 'feed' || name === 'facility-list' ? tokenOfFirst : token;
-    const args = [sentToken, writeLines(name, lines)];
-    const connections = name === 'availability-week' ? { connections: 1 } : {};
-    operations[name] = { ...connections, script: 'get.lua', prepare: () => args };
+    const args = [token, writeLines(name, lines)];
+    operations[name] = { script: 'get.lua', prepare: () => args };
   }
-  // The other half of the bays has holds, which make a create without a hold slower.
-  const halfOfBays = bayCount / 2;
-  operations.create = createOperation(token, halfOfBays);
-  operations['hot-bay'] = { ...createOperation(token, 1), connections: hotBayClients };
-  operations['create-with-hold'] = {
-    script: 'create-with-hold.lua',
-    maxSeconds: 1,
-    prepare: async ({ url }, seconds) => {
-      const newOwner = () => tokenFor(issuer, facilities, randomUUID());
-      const holds = await createHolds(url, holdsPerSecond * seconds, bayIds.slice(halfOfBays), newOwner);
-      return [writeLines('holds', holds)];
-    },
-  };
+  operations.create = createOperation(token, bayCount);
+  operations.group = createOperation(token, bayCount, groupSize);
+  operations['hot-bay'] = { ...createOperation(token, 1), connections: 64 };
   const lines = futureBookings.map(({ id, bay_id, start_date }) => `${id} ${bay_id} ${start_date.getTime() / 1000}`);
   const updates = writeLines('update', lines);
   operations.update = { script: 'update.lua', prepare: () => [token, updates] };
@@ -113,53 +89,23 @@ const findBookings = (databaseUrl: string, facilities: number, from = '-infinity
     return rows;
   });
 
-const holdsPerSecond = 4_500;
+/** The number of bookings of a group. They are successive half hours of one bay. */
+const groupSize = 10;
 /** More slots than any target can book in a second. */
 const slotsPerSecond = 20_000;
-const slotMilliseconds = 30 * 60_000;
 const firstStart = Date.parse('2100-01-01T00:00:00Z');
 /**
  * The number of the next free slot, which all targets share, because they share a database. A slot is half an hour in
- * one bay: number n is the half hour n / bays in the bay n % bays. With fewer bays, it is therefore later.
+ * one bay. With fewer bays, the same number is later.
  */
 let nextSlot = 0;
 
-/** Creates bookings that do not overlap, in the first `bayCount` bays. */
-export const createOperation = (token: string, bayCount: number): Operation => ({
+/** Creates bookings that do not overlap, in the first `bayCount` bays: single ones, or groups of `size` bookings. */
+export const createOperation = (token: string, bayCount: number, size = 1): Operation => ({
   script: 'create.lua',
   prepare: (_target, seconds) => {
-    const slot = reserveSlots(slotsPerSecond * seconds);
-    return [token, String(bayCount), String(slot), String(firstStart / 1000)];
+    const slot = nextSlot;
+    nextSlot += slotsPerSecond * seconds + 2 * bayCount * size;
+    return [token, String(bayCount), String(slot), String(firstStart / 1000), String(size)];
   },
 });
-
-function reserveSlots(count: number): number {
-  const first = nextSlot;
-  nextSlot += count;
-  return first;
-}
-
-/** Holds successive slots. Returns a line for each hold, as create-with-hold.lua reads it. */
-async function createHolds(
-  url: string,
-  count: number,
-  bayIds: readonly string[],
-  newOwner: () => Promise<string>,
-): Promise<string[]> {
-  const lines: string[] = [];
-  const first = reserveSlots(count);
-  // An owner has at most 50 holds.
-  for (let slot = first; slot < first + count; slot += 50) {
-    const token = await newOwner();
-    const hold = async (number: number): Promise<void> => {
-      const bayId = bayIds[number % bayIds.length];
-      const start = firstStart + Math.floor(number / bayIds.length) * slotMilliseconds;
-      const [startDate, endDate] = [start, start + slotMilliseconds].map((time) => new Date(time).toISOString());
-      const body = { bayId, startDate, endDate, holdSeconds: 900 };
-      const { id } = await callApi(`${url}/api/booking-holds`, token, 'POST', body);
-      lines.push(`${token} ${id} ${bayId} ${start / 1000}`);
-    };
-    await Promise.all(numbersTo(50).map((number) => hold(slot + number - 1)));
-  }
-  return lines;
-}

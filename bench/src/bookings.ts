@@ -1,6 +1,4 @@
-// Starts the Bookings API and its peers, and compares their responses.
-import { deepStrictEqual } from 'node:assert';
-import { readFileSync } from 'node:fs';
+// Starts the Bookings API and its peers.
 import type { TestIssuer } from '@bay-booking/testkit/issuer';
 import type { Operation, Target } from './measure.ts';
 import { type Child, startProgram, startService } from './processes.ts';
@@ -23,7 +21,7 @@ export const startBookings = (name: string, release: string, databaseUrl: string
 
 /** The servers that handle the operations of `peerOperations` in other ways. */
 export const peers = ['bare', 'fastify', 'express'];
-export const peerOperations = ['get', 'search', 'upcoming', 'create', 'update'];
+export const peerOperations = ['get', 'search', 'upcoming', 'availability', 'create', 'update'];
 
 export const startPeer = (name: string, databaseUrl: string, { url, jwksUri }: TestIssuer): Promise<Child> =>
   startProgram(name, { databaseUrl, jwksUri, issuer: url, audience: baseUrl, scope, baseUrl });
@@ -48,23 +46,4 @@ export async function callApi<Body = { id: string }>(
 export interface BookingsTarget {
   readonly target: Target;
   readonly operations: Readonly<Record<string, Operation>>;
-}
-
-/**
- * Checks that all targets return the same body to the first request of an operation, if this is a GET request. The feed
- * is not compared, because its order is that in which the target numbered the changes.
- */
-export async function compareResponses(name: string, targets: readonly BookingsTarget[]): Promise<void> {
-  let expected: object | undefined;
-  for (const { target, operations } of targets) {
-    const { script, prepare } = operations[name] as Operation;
-    if (script !== 'get.lua' || name === 'feed') return;
-    const [token = '', file = ''] = await prepare(target, 1);
-    const [path] = readFileSync(file, 'utf8').split('\n');
-    const body = await callApi<{ items?: object[]; total?: number }>(target.url + path, token);
-    // Left out: the time of the response, and links, whose query parameters may be in another order.
-    const compared = body.items ? { items: body.items, total: body.total } : body;
-    expected ??= compared;
-    deepStrictEqual(compared, expected, `${target.name} returns another response to ${name}`);
-  }
 }

@@ -46,16 +46,16 @@ export interface Sample extends Result {
 export interface RunOptions {
   readonly rounds: number;
   readonly seconds: number;
+  /** Before, V8 compiles on the core of the target, and the p95 of a request is 12 ms instead of 6. */
+  readonly warmUpSeconds: number;
   /** The process id of PostgreSQL. */
   readonly postmaster: number;
   readonly log: (line: string) => void;
 }
 
 export async function measureInTurn(runners: readonly Runner[], options: RunOptions): Promise<Sample[]> {
-  const { rounds, seconds, postmaster, log } = options;
+  const { rounds, seconds, warmUpSeconds, postmaster, log } = options;
   const samples: Sample[] = [];
-  // Before, V8 compiles on the core of the target, and the p95 of a request is 12 ms instead of 6.
-  const warmUpSeconds = 5;
   for (const { prepare } of runners) await (await prepare(warmUpSeconds))();
   for (let round = 0; round < rounds; round++) {
     for (const { operation, target, pid, prepare } of round % 2 === 0 ? runners : runners.toReversed()) {
@@ -74,8 +74,6 @@ export async function measureInTurn(runners: readonly Runner[], options: RunOpti
 export interface Operation {
   /** The number of concurrent requests. Default: 16. */
   readonly connections?: number;
-  /** A load takes no longer than this, because its requests take long to prepare. */
-  readonly maxSeconds?: number;
   /** The Lua script in bench/wrk/, which documents its arguments. */
   readonly script: string;
   /** Prepares the requests to this target for so many seconds, and returns the arguments of the script. */
@@ -90,10 +88,9 @@ export const wrkRunner = (name: string, target: Target, operation: Operation): R
   target: target.name,
   pid: target.pid,
   prepare: async (seconds) => {
-    const { connections = defaultConnections, maxSeconds = seconds, script } = operation;
-    const duration = Math.min(seconds, maxSeconds);
-    const args = await operation.prepare(target, duration);
-    const load = ['--threads', '1', '--connections', `${connections}`, '--duration', `${duration}s`, '--timeout', '5s'];
+    const { connections = defaultConnections, script } = operation;
+    const args = await operation.prepare(target, seconds);
+    const load = ['--threads', '1', '--connections', `${connections}`, '--duration', `${seconds}s`, '--timeout', '5s'];
     return async () => {
       const { stdout } = await execute('wrk', [...load, '--script', script, target.url, '--', ...args], {
         cwd: fileURLToPath(new URL('../wrk', import.meta.url)),

@@ -1,7 +1,13 @@
 // Computes medians and ratios of samples, and writes them as a Markdown table.
 import type { Sample } from './measure.ts';
 
-export type Field = 'rate' | 'p50' | 'p95' | 'p99' | 'cpu' | 'databaseCpu' | 'memory';
+/** `allCpu` is the CPU time of the target and of PostgreSQL. */
+export type Field = 'rate' | 'p50' | 'p95' | 'p99' | 'cpu' | 'databaseCpu' | 'allCpu' | 'memory';
+
+const fieldOf = (sample: Sample | undefined, field: Field): number => {
+  if (!sample) return Number.NaN;
+  return field === 'allCpu' ? sample.cpu + sample.databaseCpu : sample[field];
+};
 
 /** Returns the median, or NaN for an empty list. */
 export function median(values: readonly number[]): number {
@@ -29,7 +35,7 @@ export class Results {
   }
 
   median(measured: Measured, field: Field): number {
-    return median(this.of(measured).map((sample) => sample[field]));
+    return median(this.of(measured).map((sample) => fieldOf(sample, field)));
   }
 
   /** Divides the field of `measured` by that of `other` within each round, and returns the median of the quotients. */
@@ -37,7 +43,7 @@ export class Results {
     const others = this.of(other);
     const quotients = this.of(measured).map((sample) => {
       const divisor = others.find(({ round }) => round === sample.round);
-      return sample[field] / (divisor?.[field] ?? Number.NaN);
+      return fieldOf(sample, field) / fieldOf(divisor, field);
     });
     return median(quotients);
   }

@@ -5,10 +5,10 @@ function bookings.headers(token)
   return { ['Authorization'] = 'Bearer ' .. token, ['Content-Type'] = 'application/json' }
 end
 
--- Returns the JSON body of a booking. `fields` is JSON text with further fields, such as ',"holdId":"1"'.
-function bookings.body(bay, alias, start, finish, fields)
-  return string.format('{"bayId":"%s","userAlias":"%s","startDate":"%s","endDate":"%s"%s}', bay, alias,
-    os.date('!%Y-%m-%dT%H:%M:%S.000Z', start), os.date('!%Y-%m-%dT%H:%M:%S.000Z', finish), fields or '')
+-- Returns the JSON body of a booking.
+function bookings.body(bay, alias, start, finish)
+  return string.format('{"bayId":"%s","userAlias":"%s","startDate":"%s","endDate":"%s"}', bay, alias,
+    os.date('!%Y-%m-%dT%H:%M:%S.000Z', start), os.date('!%Y-%m-%dT%H:%M:%S.000Z', finish))
 end
 
 return bookings

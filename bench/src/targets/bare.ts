@@ -2,55 +2,40 @@
 // common headers. No server can be faster.
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
-import { availabilityResponse, bookingResponse, bookingsResponse, type Sent } from './bodies.ts';
+import type { Sent } from './bodies.ts';
 import { endWithParent, programOptions } from './program.ts';
 import { openStore } from './store.ts';
 import { createVerifier } from './tokens.ts';
 
 const options = programOptions();
-const { baseUrl } = options;
-const store = await openStore(options.databaseUrl);
+const store = await openStore(options);
 const verify = await createVerifier(options);
-
-async function readBody(request: IncomingMessage): Promise<Record<string, string>> {
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  return JSON.parse(text);
-}
 
 async function respond(request: IncomingMessage): Promise<Sent> {
   const { url: path = '/', method } = request;
   const caller = verify(request.headers.authorization);
-  const url = new URL(path, baseUrl);
-  const query = Object.fromEntries(url.searchParams);
+  let body = '';
+  if (method !== 'GET') for await (const chunk of request) body += chunk;
+  const { pathname, searchParams } = new URL(path, options.baseUrl);
   // For example ['', 'api', 'bookings', ID] or ['', 'api', 'bays', BAY, 'upcoming-bookings'].
-  const [, , kind, id, list] = url.pathname.split('/');
-  if (method === 'POST')
-    return bookingResponse(await store.create(caller, await readBody(request), randomUUID()), baseUrl, 'created');
-  if (kind === 'booking-availability') {
-    const asOf = new Date();
-    return availabilityResponse(await store.availability(caller, query, asOf), asOf, baseUrl, path);
-  }
-  if (id === undefined) return bookingsResponse(await store.search(caller, query), baseUrl, path);
-  if (method === 'PUT') {
-    const row = await store.update(caller, id, await readBody(request), randomUUID());
-    return bookingResponse(row, baseUrl, 'updated');
-  }
-  if (list) return bookingsResponse(await store.upcoming(caller, id, query), baseUrl, path);
-  return bookingResponse(await store.get(caller, id), baseUrl, 'read');
+  const [, , kind, id, list] = pathname.split('/');
+  const handle = () => {
+    if (method === 'POST') return store.create;
+    if (kind === 'booking-availability') return store.availability;
+    if (id === undefined) return store.search;
+    if (list) return store.upcoming;
+    return method === 'PUT' ? store.update : store.get;
+  };
+  const query = Object.fromEntries(searchParams);
+  return handle()({ caller, requestId: randomUUID(), path, id, query, body: body ? JSON.parse(body) : {} });
 }
 
 createServer(async (request, response) => {
   if (request.url === '/ready') return void response.end();
-  const { status, body } = await respond(request).catch(({ statusCode: status = 500 }) => ({
-    status,
-    body: { errors: [] },
-  }));
+  const failed = ({ statusCode: status = 500 }) => ({ status, body: { errors: [] } });
+  const { status, body } = await respond(request).catch(failed);
   const text = JSON.stringify(body);
-  response.writeHead(status, {
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(text),
-  });
-  response.end(text);
+  const headers = { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': Buffer.byteLength(text) };
+  response.writeHead(status, headers).end(text);
 }).listen(options.port);
 endWithParent();

@@ -105,28 +105,22 @@ async function lockAndLook(trx: Knex.Transaction, caller: Caller, body: Body, bo
   return place;
 }
 
-app.post('/api/bookings', async ({ body }, response) => {
-  const { caller, requestId } = response.locals as { caller: Caller; requestId: string };
-  if (!isValidBody(body) || !hasValidTimes(body as Body)) throw new HttpError(400);
-  const row = await db.transaction(async (trx) => {
-    const place = await lockAndLook(trx, caller, body, undefined);
-    const booking = newBooking(place, body);
-    await trx('booking').insert(booking);
-    const { external_booking_id, facility_id, id: booking_id } = booking;
-    if (external_booking_id !== null)
-      await trx('booking_reference').insert({ external_booking_id, facility_id, booking_id });
-    await trx('booking_change').insert(changeOf(undefined, booking, caller, requestId));
-    return booking;
-  });
-  send(response, bookingResponse(row, baseUrl, 'created'));
-});
-
-app.put('/api/bookings/:id', async ({ params: { id }, body }, response) => {
+/** Creates a booking, or updates the booking `id`. */
+async function write({ body }: Request, response: Response, id?: string): Promise<void> {
   const { caller, requestId } = response.locals as { caller: Caller; requestId: string };
   if (!isValidBody(body) || !hasValidTimes(body as Body)) throw new HttpError(400);
   const row = await db.transaction(async (trx) => {
     const place = await lockAndLook(trx, caller, body, id);
     const { facility_id } = place;
+    if (id === undefined) {
+      const created = newBooking(place, body);
+      await trx('booking').insert(created);
+      const { external_booking_id } = created;
+      if (external_booking_id !== null)
+        await trx('booking_reference').insert({ external_booking_id, facility_id, booking_id: created.id });
+      await trx('booking_change').insert(changeOf(undefined, created, caller, requestId));
+      return created;
+    }
     const before: BookingRow | undefined = await trx('booking')
       .where({ facility_id, id })
       .forUpdate()
@@ -137,8 +131,10 @@ app.put('/api/bookings/:id', async ({ params: { id }, body }, response) => {
     await trx('booking_change').insert(changeOf(before, after, caller, requestId));
     return after;
   });
-  send(response, bookingResponse(row, baseUrl, 'updated'));
-});
+  send(response, bookingResponse(row, baseUrl, id === undefined ? 'created' : 'updated'));
+}
+app.post('/api/bookings', (request, response) => write(request, response));
+app.put('/api/bookings/:id', (request, response) => write(request, response, request.params.id));
 
 app.get('/api/bookings', async (request, response) => {
   const { locationIds, startDate, endDate } = request.query as Record<string, string>;

@@ -1,8 +1,16 @@
 // Runs the statements of the targets `bare` and `fastify`: named, and sent without waiting for each other.
 import pg from 'pg';
-import { type BookingRow, bookingColumns, type FreeBay, type Page } from './bodies.ts';
+import {
+  availabilityResponse,
+  type BookingRow,
+  bookingColumns,
+  bookingResponse,
+  bookingsResponse,
+  type FreeBay,
+} from './bodies.ts';
 import { type Body, changeOf, hasValidTimes, newBooking, type Place, updatedBooking } from './changes.ts';
 import { jsonOfRanges, openings } from './hours.ts';
+import type { PeerOptions } from './program.ts';
 import { type Caller, HttpError } from './tokens.ts';
 
 const columns = bookingColumns.map((column) => `booking.${column}`).join(', ');
@@ -63,15 +71,24 @@ const statements = {
 } as const;
 
 type Name = keyof typeof statements;
-type Parameter = 'locationIds' | 'startDate' | 'endDate' | 'page' | 'pageSize';
-export type ListQuery = Readonly<Partial<Record<Parameter, string>>>;
-/** A statement with its values. The first values of `Change` are those of the row that it writes. */
+/** A statement that a transaction sends with its commit. */
 type Write = readonly [name: Name, values: readonly unknown[]];
+
+/** `path` contains the parameters of `query`. */
+export interface ApiRequest {
+  readonly caller: Caller;
+  readonly requestId: string;
+  readonly path: string;
+  readonly id?: string | undefined;
+  readonly query: Readonly<Record<string, string>>;
+  readonly body: Body;
+}
 
 /** The SQLSTATE unique_violation. */
 export const uniqueViolation = '23505';
 
-export async function openStore(databaseUrl: string) {
+/** Returns a function for each operation. */
+export async function openStore({ databaseUrl, baseUrl }: PeerOptions) {
   // As many connections as the service has by default.
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 10, pipeline: true });
   // Without a listener, a lost connection would end the process.
@@ -90,16 +107,15 @@ export async function openStore(databaseUrl: string) {
     values: readonly unknown[],
   ): Promise<Row[]> => (await on.query<Row>({ name, text: statements[name], values: [...values] })).rows;
 
-  async function get({ facilities }: Caller, id: string): Promise<BookingRow> {
+  async function find({ caller, id }: ApiRequest): Promise<BookingRow> {
     const [row] = await run<BookingRow>(pool, 'get', [id]);
-    if (!row || !facilities.includes(row.facility_id)) throw new HttpError(404);
+    if (!row || !caller.facilities.includes(row.facility_id)) throw new HttpError(404);
     return row;
   }
 
   /** Locks the bay, looks, and writes what `decide` returns. Throws an HttpError if the time is taken. */
   async function write(
-    caller: Caller,
-    body: Body,
+    { caller, body }: ApiRequest,
     existing: BookingRow | undefined,
     decide: (place: Place, locked: BookingRow | undefined) => { row: BookingRow; writes: readonly Write[] },
   ): Promise<BookingRow> {
@@ -133,57 +149,57 @@ export async function openStore(databaseUrl: string) {
   }
 
   /** Counts the rows only if the page is full, because the total is otherwise known. */
-  async function findPage(
-    kind: 'search' | 'upcoming',
-    filter: unknown[],
-    page: number,
-    size: number,
-  ): Promise<Page<BookingRow>> {
+  async function findPage(kind: 'search' | 'upcoming', filter: unknown[], request: ApiRequest, defaultSize: string) {
+    const { page: number = '1', pageSize = defaultSize } = request.query;
+    const [page, size] = [Number(number), Number(pageSize)];
     const offset = (page - 1) * size;
     const items = await run<BookingRow>(pool, kind, [...filter, size, offset]);
     const isLast = items.length < size && (items.length > 0 || offset === 0);
     const [counted] = isLast ? [] : await run<{ total: number }>(pool, `${kind}Count`, filter);
-    return { items, total: counted?.total ?? offset + items.length, page, size };
+    const total = counted?.total ?? offset + items.length;
+    return bookingsResponse({ items, total, page, size }, baseUrl, request.path);
   }
 
   return {
-    get,
-    create: (caller: Caller, body: Body, requestId: string) =>
-      write(caller, body, undefined, (place) => {
-        const row = newBooking(place, body);
-        const change = Object.values(changeOf(undefined, row, caller, requestId));
+    get: async (request: ApiRequest) => bookingResponse(await find(request), baseUrl, 'read'),
+    create: async (request: ApiRequest) => {
+      const created = await write(request, undefined, (place) => {
+        const row = newBooking(place, request.body);
+        const change = Object.values(changeOf(undefined, row, request.caller, request.requestId));
         const writes: Write[] = [['create', [...valuesOf(row, bookingColumns), ...change]]];
         const { external_booking_id: externalId, facility_id, id } = row;
         if (externalId !== null) writes.push(['refer', [externalId, facility_id, id]]);
         return { row, writes };
-      }),
-    update: async (caller: Caller, id: string, body: Body, requestId: string) => {
-      const existing = await get(caller, id);
-      return write(caller, body, existing, (place, locked) => {
-        const before = locked as BookingRow;
-        const row = updatedBooking(before, place, body);
-        const change = Object.values(changeOf(before, row, caller, requestId));
-        const values = [row.facility_id, row.id, ...valuesOf(row, updatedColumns), ...change];
-        return { row, writes: [['update', values]] };
       });
+      return bookingResponse(created, baseUrl, 'created');
     },
-    search: (caller: Caller, { locationIds, startDate, endDate, page = '1', pageSize = '50' }: ListQuery) => {
-      const filter = [permitted(locationIds, caller, 404), locationIds, startDate, endDate];
-      return findPage('search', filter, Number(page), Number(pageSize));
+    update: async (request: ApiRequest) => {
+      const updated = await write(request, await find(request), (place, locked) => {
+        const before = locked as BookingRow;
+        const row = updatedBooking(before, place, request.body);
+        const change = Object.values(changeOf(before, row, request.caller, request.requestId));
+        return {
+          row,
+          writes: [['update', [row.facility_id, row.id, ...valuesOf(row, updatedColumns), ...change]]],
+        };
+      });
+      return bookingResponse(updated, baseUrl, 'updated');
     },
-    upcoming: (caller: Caller, bayId: string, { page = '1', pageSize = '10' }: ListQuery) => {
-      const filter = [permitted(bayId, caller, 404), bayId, new Date().toISOString()];
-      return findPage('upcoming', filter, Number(page), Number(pageSize));
+    search: (request: ApiRequest) => {
+      const { locationIds, startDate, endDate } = request.query;
+      const facilityId = permitted(locationIds, request.caller, 404);
+      return findPage('search', [facilityId, locationIds, startDate, endDate], request, '50');
     },
-    availability: async (
-      caller: Caller,
-      { locationIds, startDate = '', endDate }: ListQuery,
-      asOf: Date,
-    ): Promise<Page<FreeBay>> => {
+    upcoming: (request: ApiRequest) => {
+      const facilityId = permitted(request.id, request.caller, 404);
+      return findPage('upcoming', [facilityId, request.id, new Date().toISOString()], request, '10');
+    },
+    availability: async ({ caller, query: { locationIds, startDate = '', endDate }, path }: ApiRequest) => {
+      const asOf = new Date();
       const from = new Date(Math.max(Date.parse(startDate), asOf.getTime()));
       const values = [permitted(locationIds, caller, 404), locationIds, from, endDate];
       const items = await run<FreeBay>(pool, 'availability', values);
-      return { items, total: items.length, page: 1, size: 200 };
+      return availabilityResponse({ items, total: items.length, page: 1, size: 200 }, asOf, baseUrl, path);
     },
   };
 }

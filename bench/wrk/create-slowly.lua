@@ -1,5 +1,0 @@
--- Like create.lua, but waits for 10 ms before each request of a connection.
-require('create')
-function delay()
-  return 10
-end
