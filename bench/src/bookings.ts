@@ -1,6 +1,5 @@
 // Starts the Bookings API and its peers.
 import type { TestIssuer } from '@bay-booking/testkit/issuer';
-import type { Operation, Target } from './measure.ts';
 import { type Child, startProgram, startService } from './processes.ts';
 
 /** All targets have this base URL, so that their responses can be compared. */
@@ -41,9 +40,4 @@ export async function callApi<Body = { id: string }>(
   const text = await response.text();
   if (!response.ok) throw new Error(`${method} ${url} returned ${response.status}: ${text.slice(0, 300)}`);
   return (text ? JSON.parse(text) : {}) as Body;
-}
-
-export interface BookingsTarget {
-  readonly target: Target;
-  readonly operations: Readonly<Record<string, Operation>>;
 }

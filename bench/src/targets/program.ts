@@ -3,12 +3,6 @@
 type PeerSetting = 'databaseUrl' | 'jwksUri' | 'issuer' | 'audience' | 'scope' | 'baseUrl';
 export type PeerOptions = Readonly<Record<PeerSetting, string> & { port: number }>;
 
-/** The claims of an access token that a target reads. */
-export interface Claims {
-  readonly scope: string;
-  readonly facilities: string[];
-}
-
 /** Returns the settings, which the benchmark passes as one argument in JSON. */
 export const programOptions = <Options = PeerOptions>(): Options => JSON.parse(process.argv[2] ?? '{}') as Options;
 
