@@ -101,9 +101,10 @@ async function measureBookings(): Promise<Sample[]> {
     others.push({ target, operations, databaseUrl });
   }
   const runnersOf = (name: string): Runner[] =>
-    [...services, ...(peerOperations.includes(name) ? others : [])].map(({ target, operations }) =>
-      wrkRunner(name, target, operations[name] as Operation),
-    );
+    [...services, ...(peerOperations.includes(name) ? others : [])]
+      // The release before has no groups.
+      .filter(({ target }) => name !== 'group' || target.name !== 'before')
+      .map(({ target, operations }) => wrkRunner(name, target, operations[name] as Operation));
   const samples: Sample[] = [];
   for (const group of operationGroups.map((names) => names.filter(wants)).filter(({ length }) => length > 0))
     samples.push(...(await measureInTurn(group.flatMap(runnersOf), options)));
