@@ -2,7 +2,9 @@
 import { type Endpoint, endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
 import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
+import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { Entry } from './record.ts';
+import { filterRows } from './rows.ts';
 import { objectSchema, pageQuery, text, withFilters } from './schemas.ts';
 
 export interface EventRow {
@@ -16,20 +18,12 @@ export interface EventRow {
   readonly changed: readonly string[];
 }
 
-export interface EventQuery {
-  /** The number of an event: those after it in the order of the list. Undefined: from the beginning. */
-  readonly after: number | undefined;
-  readonly startDate: string | undefined;
-  readonly endDate: string | undefined;
-  readonly isNewestFirst: boolean;
-  readonly limit: number;
-  /** The values of the service's own filters. */
-  readonly filter: Entry;
-}
-
 export interface EventSource {
-  readonly filters: Readonly<Record<string, Schema>>;
-  readonly find: (query: EventQuery) => Promise<readonly EventRow[]>;
+  /** A statement that returns every event as an `EventRow`. */
+  readonly rows: string;
+  /** The filters that only this service has, and their conditions (rows.ts). */
+  readonly filters?: Readonly<Record<string, Schema>>;
+  readonly conditions?: Readonly<Record<string, string>>;
 }
 
 const path = '/management/audit';
@@ -61,10 +55,13 @@ const commonQuery = {
   endDate: { ...dateTime, description: 'Events before this time.' },
   order: { enum: ['oldest', 'newest'], description: 'Which events come first; oldest if left out.' },
   action: { ...text, description: 'Such as facility.updated.' },
+  facilityId: { ...text, description: 'Facility ID.' },
   pageSize: { ...pageQuery.pageSize, description: `Maximum number of items; ${defaultLimit} if left out.` },
 } as const;
 
-export function auditEndpoint<Caller>({ filters, find }: EventSource, link: MakeLink): Endpoint<Caller> {
+export function auditEndpoint<Caller>(db: Queryable, source: EventSource, link: MakeLink): Endpoint<Caller> {
+  const oldestFirst = createFind(source, '>', 'asc');
+  const newestFirst = createFind(source, '<', 'desc');
   return endpointDefiner<Caller>()({
     operationId: 'listEvents',
     method: 'GET',
@@ -75,12 +72,11 @@ export function auditEndpoint<Caller>({ filters, find }: EventSource, link: Make
     description:
       'Every change by this API, an import or a command, with the names of the fields that changed. Follow next until ' +
       'a page has no items.',
-    query: withFilters(commonQuery, filters),
+    query: withFilters(commonQuery, source.filters ?? {}),
     success: { status: 200, description: 'A page of changes.', schema: eventListSchema },
     handle: async ({ query }) => {
-      const { after, startDate, endDate, order, pageSize: limit = defaultLimit, ...filter } = query;
-      const isNewestFirst = order === 'newest';
-      const rows = await find({ after, startDate, endDate, isNewestFirst, limit, filter: filter as Entry });
+      const { after, order, pageSize = defaultLimit } = query;
+      const rows = await (order === 'newest' ? newestFirst : oldestFirst)(db, query, pageSize);
       const last = rows.at(-1)?.number ?? after ?? 0;
       const linkAfter = (number_: number | undefined) =>
         link('GET', `${path}${writeQueryString({ ...query, after: number_ })}`);
@@ -88,4 +84,20 @@ export function auditEndpoint<Caller>({ filters, find }: EventSource, link: Make
       return { status: 200, body: { items, last, _links: { self: linkAfter(after), next: linkAfter(last) } } };
     },
   });
+}
+
+/** `after` is the number of an event: the list has those after it in its order. */
+function createFind({ rows, conditions }: EventSource, comparison: '>' | '<', order: 'asc' | 'desc') {
+  const { sql, values } = filterRows({
+    after: `number ${comparison} {after}::bigint`,
+    startDate: 'at >= {startDate}::timestamptz',
+    endDate: 'at < {endDate}::timestamptz',
+    action: 'action = {action}',
+    facilityId: '"facilityId" = {facilityId}',
+    ...conditions,
+  });
+  const columns = 'number::float8 as number, at, action, "clientId", "facilityId", target, changed';
+  const limit = `limit $${values({}).length + 1}`;
+  const statement = `select ${columns} from (${rows}) e where true${sql} order by e.number ${order} ${limit}`;
+  return (on: Queryable, filter: Entry, count: number) => query<EventRow>(on, statement, [...values(filter), count]);
 }

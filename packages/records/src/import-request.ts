@@ -24,11 +24,13 @@ interface ImportRequest {
   readonly request: ChangeRequest;
 }
 
+interface ImportParts {
+  readonly store: RecordStore;
+  readonly errors: ManagementErrors;
+}
+
 /** Never throws an error, because errors lose their class on their way between threads. */
-export async function importBytes(
-  { store, errors }: { readonly store: RecordStore; readonly errors: ManagementErrors },
-  { bytes, request }: ImportRequest,
-): Promise<ImportResponse> {
+async function importBytes({ store, errors }: ImportParts, { bytes, request }: ImportRequest): Promise<ImportResponse> {
   let notes: readonly unknown[] | undefined;
   try {
     const document = parseObject(bytes, errors);
@@ -56,7 +58,7 @@ const resourceLimits = { maxYoungGenerationSizeMb: 16 };
 
 /** `module` calls `serveImport` with the same `settings`. */
 export function createImporter(
-  parts: { readonly store: RecordStore; readonly errors: ManagementErrors },
+  parts: ImportParts,
   module: URL,
   settings: object,
 ): (request: ImportRequest) => Promise<ImportResponse> {
@@ -81,12 +83,11 @@ export function createImporter(
 
 /** The main function of the thread. */
 export async function serveImport<Settings>(
-  work: (
-    settings: Settings,
-    run: (parts: Parameters<typeof importBytes>[0]) => Promise<ImportResponse>,
-  ) => Promise<ImportResponse>,
+  createParts: (settings: Settings) => ImportParts | Promise<ImportParts>,
 ): Promise<void> {
   const { settings, request } = workerData as { readonly settings: Settings; readonly request: ImportRequest };
-  const response = await work(settings, (parts) => importBytes(parts, request));
+  const parts = await createParts(settings);
+  const response = await importBytes(parts, request);
+  await parts.store.db.destroy();
   parentPort?.postMessage(response, 'body' in response ? [response.body.buffer] : []);
 }

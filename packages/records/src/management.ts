@@ -56,7 +56,7 @@ export function createManagement(options: ManagementOptions): { readonly router:
     ...kinds.flatMap((kind) => recordEndpoints(kind, options)),
     ...(options.actions ?? []),
     ...fileEndpoints(options, fileSchema),
-    auditEndpoint<Caller>(options.events, link),
+    auditEndpoint<Caller>(store.db, options.events, link),
   ].map(withCommonParts);
   const components = Object.fromEntries(
     kinds.flatMap((kind) => {

@@ -208,13 +208,12 @@ async function putRecord(
     // Before the other problems, which may be due to the state that the precondition excludes.
     checkPreconditions(request.header, before?.etag, errors);
     if (late.length > 0) throw errors.problemsError(late);
-    const { href } = link(
-      'GET',
-      `/management/${kind.collection}/${encodeURIComponent(String(after.record[kind.key]))}`,
-    );
-    const headers = { ETag: after.etag, ...(!before && { Location: href }) };
+    const id = String(after.record[kind.key]);
+    const { href } = link('GET', `/management/${kind.collection}/${encodeURIComponent(id)}`);
+    const { record: written, etag } = (await kind.find(tx, id)) as Stored;
+    const headers = { ETag: etag, ...(!before && { Location: href }) };
     const committed = () => onCommit(notes, request);
-    return { status: before ? 200 : 201, body: after.record, headers, action, onCommit: committed };
+    return { status: before ? 200 : 201, body: written, headers, action, onCommit: committed };
   });
 }
 

@@ -18,18 +18,29 @@ export interface Problem {
 
 export type Entry = Readonly<Record<string, unknown>>;
 
-export interface Stored<R = Entry> {
-  /** Unlike the key, the identity never changes. */
-  readonly id: string;
+export class Stored<R = Entry> {
   /** As in an import file, without secrets. */
   readonly record: R;
-  readonly etag: string;
+  readonly #tagged: unknown;
+
+  /** The entity tag changes with `tagged`, which also has hashes that the record does not show. */
+  constructor(record: R, tagged: unknown = record) {
+    this.record = record;
+    this.#tagged = tagged;
+  }
+
+  /** Calculated on demand, because an import of 100,000 records needs no tags. */
+  get etag(): string {
+    return `"${hash('sha256', JSON.stringify(this.#tagged), 'base64url').slice(0, 22)}"`;
+  }
 }
 
 export interface Outcome<R = Entry> {
   readonly action: 'create' | 'update' | 'unchanged';
   /** If there are problems, nothing was written. */
   readonly problems: readonly Problem[];
+  /** The names of the fields that differ, also of secrets that the record does not show. */
+  readonly changed: readonly string[];
   readonly before: Stored<R> | undefined;
   readonly after: Stored<R>;
 }
@@ -116,11 +127,19 @@ export const problem = (pointer: string, kind: Problem['kind'], hint = '', more:
   ...more,
 });
 
-/** Returns the names of the fields that differ. */
-export function changedFields(before: object | undefined, after: object): readonly string[] {
-  const [old, current] = [before ?? {}, after] as readonly Entry[] as [Entry, Entry];
-  const names = new Set([...Object.keys(old), ...Object.keys(current)]);
-  return [...names].filter((name) => JSON.stringify(old[name]) !== JSON.stringify(current[name]));
+/** Compares a record with the stored one. */
+export function outcomeOf<R extends object>(
+  before: Stored<R> | undefined,
+  after: Stored<R>,
+  problems: readonly Problem[],
+  secrets: readonly string[] = [],
+): Outcome<R> {
+  const [old, current] = [before?.record ?? {}, after.record] as readonly Entry[] as [Entry, Entry];
+  const names = [...new Set([...Object.keys(old), ...Object.keys(current)])];
+  const differs = (name: string): boolean => JSON.stringify(old[name]) !== JSON.stringify(current[name]);
+  const changed = [...names.filter(differs), ...secrets];
+  const action = before === undefined ? 'create' : changed.length > 0 ? 'update' : 'unchanged';
+  return { action, problems, changed, before, after };
 }
 
 /** Whether `upsert` must write the record. */
@@ -128,11 +147,6 @@ export const isWritten = (
   { action, problems }: Pick<Outcome<object>, 'action' | 'problems'>,
   { isTrial }: Pick<ChangeContext, 'isTrial'>,
 ): boolean => !isTrial && action !== 'unchanged' && problems.length === 0;
-
-/** `credentials` are hashes that the record does not show. A new secret changes the tag too. */
-export const etagOf = (record: object, credentials: unknown = null): string =>
-  `"${hash('sha256', JSON.stringify([record, credentials]), 'base64url').slice(0, 22)}"`;
-
 /** A check of the field `timeZone`. The schema reports a time zone that is empty or not a string. */
 export function checkTimeZone({ timeZone }: Entry): readonly Problem[] {
   if (typeof timeZone !== 'string' || timeZone === '' || isTimeZone(timeZone)) return [];

@@ -4,11 +4,14 @@ import { setImmediate } from 'node:timers/promises';
 import {
   type Entry,
   isWritten,
+  type Outcome,
+  outcomeOf,
   type Problem,
   problem,
   type RecordKind,
-  type Stored,
+  Stored,
 } from '@bay-booking/records/record';
+import { createReads } from '@bay-booking/records/rows';
 import { text as filterText } from '@bay-booking/records/schemas';
 import { jsonText, type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
 import { deleteAccountWithin } from '../account/deletion-store.ts';
@@ -21,10 +24,9 @@ import { lockout } from '../config.ts';
 import { type FacilityRole, type Membership, roleNames } from '../facilities/roles.ts';
 import { hasAuthenticatorApp, importAuthenticatorApp } from '../factors/store.ts';
 import { accountCounter, forgetFailures } from '../guard/failures-store.ts';
-import { nameKey } from '../guard/keys.ts';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
 import { credentialsSchema, importCredentials, readCredentials, type StoredCredentials } from './credentials.ts';
-import { compare, findExisting, line, readRows, storedOf, storeOperatorEvents } from './outcomes.ts';
+import { findExisting, line, skipped, storeOperatorEvents } from './outcomes.ts';
 
 export interface Account {
   readonly id: string;
@@ -39,6 +41,7 @@ export interface Account {
   readonly memberships: readonly Membership[];
   readonly passwordHash: string | null;
   readonly secondFactor?: 'none' | 'totp' | 'passkey' | 'both';
+  readonly lockedUntil?: string | null;
   readonly lastSignInAt?: string | null;
 }
 
@@ -80,16 +83,30 @@ const readOnly = {
 const columns = `a.id, a.username, a.name, a.email, a.email_verified as "emailVerified", a.kind, a.roles,
   a.disabled_at is not null as disabled, a.password_hash as "passwordHash", ${membershipsOfAccount} as memberships`;
 const isoTime = (time: string): string => `to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+/** As of `nameKey` in guard/keys.ts. */
+const failuresKey = `'${accountCounter}:'
+  || translate(encode(sha256(convert_to(lower(a.username), 'UTF8')), 'base64'), '+/=', '-_')`;
 /** Only responses have them. */
 const moreColumns = `${columns}, (array['none', 'totp', 'passkey', 'both'])[1
     + (exists (select from authenticator_app f where f.account_id = a.id))::int
     + (exists (select from passkey f where f.account_id = a.id))::int * 2] as "secondFactor",
   ${isoTime(`(select max(e.at) from audit_event e where e.account_id = a.id and e.kind = 'sign-in.succeeded')`)}
-    as "lastSignInAt"`;
-const source = `from account a where ($1::boolean is null or (a.disabled_at is not null) = $1)
-  and ($2::text is null and $3::text is null or exists (select from membership m where m.account_id = a.id
-    and ($2::text is null or m.facility_id = $2) and ($3::text is null or m.role = $3)))
-  and ($4::text is null or lower(a.email) = lower($4))`;
+    as "lastSignInAt",
+  (select ${isoTime('to_timestamp(g.expire / 1000.0)')} from guard_count g where g.key = ${failuresKey}
+      and g.points >= ${lockout.accountFailures} and g.expire > extract(epoch from now()) * 1000) as "lockedUntil"`;
+const rows = {
+  columns: moreColumns,
+  from: 'from account a where true',
+  orderBy: 'a.username, a.id',
+  byKey: 'lower(a.username) = lower($1)',
+  conditions: {
+    facilityId: `exists (select from membership m where m.account_id = a.id and m.facility_id = {facilityId}
+      and ({role}::text is null or m.role = {role}))`,
+    role: 'exists (select from membership m where m.account_id = a.id and m.role = {role})',
+    disabled: '(a.disabled_at is not null) = {disabled}::boolean',
+    email: 'lower(a.email) = lower({email})',
+  },
+};
 
 /** Without the fields that only responses have. */
 const recordOf = ({ id, username, name, email, emailVerified, kind, roles, disabled, memberships }: Account) =>
@@ -105,13 +122,20 @@ const recordOf = ({ id, username, name, email, emailVerified, kind, roles, disab
     // jsonb has another order of fields.
     memberships: memberships.map(({ facilityId, role: given }) => ({ facilityId, role: given })),
   }) as AccountInput;
-const read = (account: Account): Stored<AccountInput> => storedOf(account.id, recordOf(account), account.passwordHash);
+const read = (account: Account) => new Stored(recordOf(account), [recordOf(account), account.passwordHash]);
+/** With the fields that only responses have. */
+function respond(account: Account): Stored<AccountInput> {
+  const { passwordHash, secondFactor = 'none', lockedUntil = null, lastSignInAt = null } = account;
+  const record = recordOf(account);
+  return new Stored({ ...record, secondFactor, lockedUntil, lastSignInAt }, [record, passwordHash]);
+}
+const reads = createReads(rows, respond);
 
 const select = (on: Queryable, ids: readonly string[]) =>
   query<Account>(on, `select ${columns} from account a where a.id = any ($1)`, [ids]);
 
 export async function findAccount(on: Queryable, name: string): Promise<Account | undefined> {
-  const byName = `select ${moreColumns} from account a where lower(a.username) = lower($1)`;
+  const byName = `select ${moreColumns} from account a where ${rows.byKey}`;
   return (await query<Account>(on, byName, [name]))[0];
 }
 
@@ -133,23 +157,6 @@ export interface AccountOptions {
 }
 
 export function createAccountKind({ encryptionKeys }: AccountOptions): RecordKind<AccountInput> {
-  const respond = async (on: Queryable, accounts: readonly Account[]): Promise<readonly Stored<AccountInput>[]> => {
-    const names = new Map(accounts.map((account) => [account.id, nameKey(account.username)]));
-    const counts = await query<{ key: string; until: string }>(
-      on,
-      `select key, ${isoTime('to_timestamp(expire / 1000.0)')} as until from guard_count
-        where key = any ($1) and points >= $2 and expire > extract(epoch from now()) * 1000`,
-      [[...names.values()].map((name) => `${accountCounter}:${name}`), lockout.accountFailures],
-    );
-    const until = new Map(counts.map((count) => [count.key, count.until]));
-    return accounts.map((account) => {
-      const { record, ...stored } = read(account);
-      const { secondFactor = 'none', lastSignInAt = null } = account;
-      const lockedUntil = until.get(`${accountCounter}:${names.get(account.id)}`) ?? null;
-      return { ...stored, record: { ...record, secondFactor, lockedUntil, lastSignInAt } };
-    });
-  };
-
   return {
     name: 'account',
     collection: 'accounts',
@@ -204,16 +211,7 @@ export function createAccountKind({ encryptionKeys }: AccountOptions): RecordKin
     },
     check: checkAccount,
 
-    find: async (on, name) => {
-      const account = await findAccount(on, name);
-      return account && (await respond(on, [account]))[0];
-    },
-    list: async (on, { disabled = null, facilityId = null, role: atFacility = null, email = null }, page) => {
-      const values = [disabled, facilityId, atFacility, email];
-      const options = { order: 'a.username, a.id', values, page };
-      const { rows, total } = await readRows<Account>(on, moreColumns, source, options);
-      return { rows: await respond(on, rows), total };
-    },
+    ...reads,
     readAll: async (on, { credentials: which }) => {
       const accounts = await query<Account>(on, `select ${columns} from account a order by a.username, a.id`);
       if (which !== 'hashed') return accounts.map(recordOf);
@@ -270,6 +268,8 @@ export function createAccountKind({ encryptionKeys }: AccountOptions): RecordKin
           const { memberships = [], weakness } = record;
           const problems: Problem[] = [];
           if (weakness !== undefined) problems.push(problem('/password', 'invalid', weakness));
+          // A file that still contains a deleted account must not stop working.
+          const isSkipped = keep && deleted.has(record.id);
           if (deleted.has(record.id) && !keep)
             problems.push(problem('/id', 'invalid', 'belongs to an account that was deleted'));
           if (taken.has(record.id)) problems.push(problem('/username', 'invalid', 'belongs to another account'));
@@ -285,19 +285,17 @@ export function createAccountKind({ encryptionKeys }: AccountOptions): RecordKin
             ...((await isNewApp(tx, record, encryptionKeys)) ? ['totpSecret'] : []),
             ...(record.credentials && !before ? ['credentials'] : []),
           ];
-          return { record, ...compare(before, after, read, { problems, secrets }) };
+          const outcome = outcomeOf(before && read(before), read(after), problems, secrets);
+          return { record, before, after, outcome: isSkipped ? { ...outcome, ...skipped } : outcome };
         }),
       );
-      // A file that still contains a deleted account must not stop working.
-      const isSkipped = ({ after }: { readonly after: Account }) => keep && deleted.has(after.id);
       // A facility may be a record with errors, so that nothing is committed.
       const hasFacilities = ({ record: { memberships = [] } }: { readonly record: AccountInput }) =>
         memberships.every(({ facilityId }) => facilities.has(facilityId));
-      const written = compared.filter(
-        (one) => isWritten(one.outcome, context) && !isSkipped(one) && hasFacilities(one),
-      );
+      const written = compared.filter((one) => isWritten(one.outcome, context) && hasFacilities(one));
       const lost = await writeAccounts(tx, written);
-      for (const { after, before, changed, record } of written) {
+      for (const { before, after, outcome, record } of written) {
+        const { changed } = outcome;
         const newPassword = before !== undefined && changed.includes('password');
         if (newPassword || (before && after.disabled && !before.disabled)) await endAccess(tx, after, { newPassword });
         if (changed.includes('totpSecret')) {
@@ -307,18 +305,8 @@ export function createAccountKind({ encryptionKeys }: AccountOptions): RecordKin
         if (changed.includes('credentials')) await importCredentials(tx, after.id, record.credentials);
       }
       await storeOperatorEvents(tx, context, written.flatMap(eventsOf));
-      return Promise.all(
-        compared.map(async (one) => {
-          const late = lost.has(one.after.id) ? [problem('/username', 'invalid', 'belongs to another account')] : [];
-          const action = isSkipped(one) ? 'unchanged' : one.outcome.action;
-          const problems = [...one.outcome.problems, ...late];
-          // Only a PUT shows the record.
-          const shown =
-            keep || context.isTrial || problems.length > 0 ? undefined : await findAccount(tx, one.after.username);
-          const [after = one.outcome.after] = shown ? await respond(tx, [shown]) : [];
-          return { ...one.outcome, action, problems, after };
-        }),
-      );
+      const late = problem('/username', 'invalid', 'belongs to another account');
+      return compared.map(({ outcome, after }) => (lost.has(after.id) ? { ...outcome, problems: [late] } : outcome));
     },
 
     // After all batches, because a file may give the ownership to an account of a later batch.
@@ -510,36 +498,31 @@ const lostOwnerships = (change: MembersChange): readonly string[] =>
   );
 
 async function writeMemberships(tx: Queryable, changes: readonly AccountChange[]): Promise<void> {
-  const rows = changes.flatMap(membershipChanges);
-  if (rows.length === 0) return;
+  const records = jsonText(changes.flatMap(membershipChanges));
+  const record = 'jsonb_to_recordset($1::jsonb) as r ("facilityId" text, "accountId" text, "from" text, "to" text)';
   await query(
     tx,
-    `delete from membership m using unnest($1::text[], $2::text[], $3::text[]) as r (facility_id, account_id, role)
-      where m.facility_id = r.facility_id and m.account_id = r.account_id`,
-    columnsOf(rows.filter(({ to }) => to === undefined)),
+    `delete from membership m using ${record}
+      where m.facility_id = r."facilityId" and m.account_id = r."accountId" and r."to" is null`,
+    [records],
   );
   // The same rule as in portal/members/member-store.ts: whoever loses a right loses the invitations made with it.
   await query(
     tx,
-    `update invitation i set withdrawn_at = now()
-       from unnest($1::text[], $2::text[], $3::text[]) as r (facility_id, account_id, role)
-      where i.facility_id = r.facility_id and i.invited_by = r.account_id and i.accepted_at is null
-        and i.withdrawn_at is null and (r.role is distinct from 'staff' or i.role = 'staff')`,
-    columnsOf(rows.filter(({ from, to }) => (from === 'owner' || from === 'staff') && to !== 'owner')),
+    `update invitation i set withdrawn_at = now() from ${record}
+      where i.facility_id = r."facilityId" and i.invited_by = r."accountId" and i.accepted_at is null
+        and i.withdrawn_at is null and r."from" in ('owner', 'staff') and r."to" is distinct from 'owner'
+        and (r."to" is distinct from 'staff' or i.role = 'staff')`,
+    [records],
   );
   await query(
     tx,
-    `insert into membership (facility_id, account_id, role) select * from unnest($1::text[], $2::text[], $3::text[])
+    `insert into membership (facility_id, account_id, role)
+     select r."facilityId", r."accountId", r."to" from ${record} where r."to" is not null
      on conflict (facility_id, account_id) do update set role = excluded.role`,
-    columnsOf(rows.filter(({ to }) => to !== undefined)),
+    [records],
   );
 }
-
-const columnsOf = (rows: readonly MembershipChange[]): unknown[] => [
-  rows.map(({ facilityId }) => facilityId),
-  rows.map(({ accountId }) => accountId),
-  rows.map(({ to }) => to ?? null),
-];
 
 /** Returns the facilities among `ids` without an owner who can sign in. */
 async function findWithoutOwner(tx: Queryable, ids: readonly string[]): Promise<ReadonlySet<string>> {
@@ -554,7 +537,11 @@ async function findWithoutOwner(tx: Queryable, ids: readonly string[]): Promise<
   return new Set(rows.map(({ id }) => id));
 }
 
-function eventsOf({ before, after, changed }: AccountChange & { readonly changed: readonly string[] }): AuditEvent[] {
+function eventsOf({
+  before,
+  after,
+  outcome: { changed },
+}: AccountChange & { readonly outcome: Pick<Outcome, 'changed'> }): AuditEvent[] {
   const accountId = after.id;
   const isSwitched = (before?.disabled ?? false) !== after.disabled;
   const others = changed.filter((field) => !isSwitched || field !== 'disabled');

@@ -3,11 +3,13 @@ import { isDeepStrictEqual } from 'node:util';
 import {
   type Entry,
   isWritten,
+  outcomeOf,
   type Problem,
   problem,
   type RecordKind,
-  type Stored,
+  Stored,
 } from '@bay-booking/records/record';
+import { createReads } from '@bay-booking/records/rows';
 import { text as filterText } from '@bay-booking/records/schemas';
 import { jsonText, type Queryable, query } from '@bay-booking/service/database/database';
 import { accessLevels, clientSettingSchemas, type StoredClient, usesSecret } from '../clients/metadata.ts';
@@ -23,7 +25,7 @@ import {
   type ImportedClient,
   toStoredClient,
 } from './imported-client.ts';
-import { compare, findExisting, line, readRows, storedOf, storeOperatorEvents } from './outcomes.ts';
+import { findExisting, line, skipped, storeOperatorEvents } from './outcomes.ts';
 
 interface StoredSecret {
   readonly sha256: string;
@@ -80,6 +82,14 @@ const columns = `c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "acc
                              order by s.created_at, s.secret_sha256), '[]')
      from client_secret s where s.client_id = c.id) as secrets`;
 
+const rows = {
+  columns,
+  from: 'from client c where true',
+  orderBy: 'c.id',
+  byKey: 'c.id = $1',
+  conditions: { kind: 'c.kind = {kind}', accountId: 'c.account_id = {accountId}' },
+};
+
 type ClientRow = StoredClient & Omit<ClientState, 'client'> & { readonly name: string | null };
 
 const stateOf = ({ disabled, expiresAt, secrets, ...client }: ClientRow): ClientState => ({
@@ -108,8 +118,8 @@ function recordOf({ client, disabled, expiresAt }: ClientState): ImportedClient 
   };
 }
 
-const read = (state: ClientState): Stored<ImportedClient> =>
-  storedOf(state.client.id, inOrder(recordOf(state)) as ImportedClient, state.secrets);
+const tagged = (state: ClientState) => [inOrder(recordOf(state)), state.secrets];
+const read = (state: ClientState) => new Stored(inOrder(recordOf(state)) as ImportedClient, tagged(state));
 
 /** jsonb has another order of fields than the body of a PUT, and an entity tag depends on the order. */
 function inOrder(value: unknown): unknown {
@@ -121,9 +131,8 @@ function inOrder(value: unknown): unknown {
 
 /** With the fields that only responses have. */
 function respond(state: ClientState): Stored<ImportedClient> {
-  const { record, ...stored } = read(state);
   const ends = state.secrets.flatMap(({ expiresAt }) => (expiresAt === null ? [] : [expiresAt])).toSorted();
-  return { ...stored, record: { ...record, secretExpiresAt: ends.at(-1) ?? null } };
+  return new Stored({ ...read(state).record, secretExpiresAt: ends.at(-1) ?? null }, tagged(state));
 }
 
 export interface ClientOptions {
@@ -165,14 +174,7 @@ export function createClientKind({ scopes, validator }: ClientOptions): RecordKi
         .findUnknown(Object.keys(record).filter((field) => !Object.hasOwn(properties, field)))
         .map((field) => problem(`/${field}`, 'unknown', 'is not known')),
 
-    find: async (on, id) => (await selectClients(on, [id])).map(respond)[0],
-    list: async (on, { kind = null, accountId = null }, page) => {
-      const source =
-        'from client c where ($1::text is null or c.kind = $1) and ($2::text is null or c.account_id = $2)';
-      const options = { order: 'c.id', values: [kind, accountId], page };
-      const { rows, total } = await readRows<ClientRow>(on, columns, source, options);
-      return { rows: rows.map((row) => respond(stateOf(row))), total };
-    },
+    ...createReads(rows, (row: ClientRow) => respond(stateOf(row))),
     readAll: async (on, { credentials }) => {
       const states = (await query<ClientRow>(on, `select ${columns} from client c order by c.id`)).map(stateOf);
       return states.map((state) => ({ ...recordOf(state), ...(credentials === 'hashed' && hashesOf(state)) }));
@@ -193,7 +195,6 @@ export function createClientKind({ scopes, validator }: ClientOptions): RecordKi
         records.flatMap(({ facilities: named = [] }) => named),
       );
       const keep = context.missing === 'keep';
-      const isSkipped = ({ accountId }: ImportedClient) => keep && accountId !== undefined && deleted.has(accountId);
       const compared = await Promise.all(
         records.map(async (given) => {
           const { secretExpiresAt: _, ...record } = given;
@@ -231,19 +232,21 @@ export function createClientKind({ scopes, validator }: ClientOptions): RecordKi
           for (const [index, id] of (record.facilities ?? []).entries())
             if (!facilities.has(id) && !context.hasErrors('facility', id))
               problems.push(problem(`/facilities/${index}`, 'invalid', `there is no facility ${id}`));
-          const one = compare(before, after, read, {
-            problems: isSkipped(record) ? [] : problems,
-            secrets: changedSecret ? ['client_secret'] : [],
-          });
-          const forbidden = context.clientId === 'import' ? undefined : findForbidden(one, record);
-          return { ...one, record, outcome: { ...one.outcome, problems: forbidden ?? one.outcome.problems } };
+          const outcome = outcomeOf(
+            before && read(before),
+            read(after),
+            problems,
+            changedSecret ? ['client_secret'] : [],
+          );
+          if (keep && deleted.has(record.accountId ?? ''))
+            return { before, after, outcome: { ...outcome, ...skipped } };
+          const forbidden = context.clientId === 'import' ? undefined : findForbidden(before, outcome.changed, record);
+          return { before, after, outcome: { ...outcome, problems: forbidden ?? outcome.problems } };
         }),
       );
       // The account of a token may be a record with errors, so that nothing is committed.
       const hasAccount = ({ client: { accountId } }: ClientState) => accountId === null || accounts.has(accountId);
-      const written = compared.filter(
-        ({ outcome, record, after }) => isWritten(outcome, context) && !isSkipped(record) && hasAccount(after),
-      );
+      const written = compared.filter(({ outcome, after }) => isWritten(outcome, context) && hasAccount(after));
       if (written.length > 0) {
         // The signing keys remember the longest lifetime of access tokens, before and after the change.
         await recordClientLifetimes(tx);
@@ -253,18 +256,14 @@ export function createClientKind({ scopes, validator }: ClientOptions): RecordKi
         );
         await recordClientLifetimes(tx);
       }
-      const events = written.map(({ before, after: { client }, changed }) => ({
+      const events = written.map(({ before, after: { client }, outcome: { changed } }) => ({
         kind: before ? 'client.changed' : 'client.created',
         clientId: client.id,
         ...(client.accountId !== null && { accountId: client.accountId }),
         detail: { changed },
       }));
       await storeOperatorEvents(tx, context, events);
-      return compared.map(({ outcome, record, after }) => ({
-        ...outcome,
-        after: respond(after),
-        ...(isSkipped(record) && { action: 'unchanged' as const }),
-      }));
+      return compared.map(({ outcome }) => outcome);
     },
 
     async remove(tx, id, context, check) {
@@ -316,7 +315,8 @@ export function createClientKind({ scopes, validator }: ClientOptions): RecordKi
 
   /** Only the import command makes operators and changes them. Otherwise, an operator could make further operators. */
   function findForbidden(
-    { before, changed }: { readonly before: ClientState | undefined; readonly changed: readonly string[] },
+    before: ClientState | undefined,
+    changed: readonly string[],
     record: ImportedClient,
   ): readonly Problem[] | undefined {
     if (!before || !isOperator(before.client.scope))

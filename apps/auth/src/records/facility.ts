@@ -1,8 +1,9 @@
 // The record facility: no token names a facility that is disabled.
-import { checkTimeZone, isWritten, problem, type RecordKind, type Stored } from '@bay-booking/records/record';
+import { checkTimeZone, isWritten, outcomeOf, problem, type RecordKind, Stored } from '@bay-booking/records/record';
+import { createReads } from '@bay-booking/records/rows';
 import { objectSchema } from '@bay-booking/records/schemas';
 import { type Queryable, query } from '@bay-booking/service/database/database';
-import { compare, findExisting, line, readRows, storedOf, storeOperatorEvents } from './outcomes.ts';
+import { findExisting, line, storeOperatorEvents } from './outcomes.ts';
 
 interface Facility {
   readonly id: string;
@@ -13,8 +14,9 @@ interface Facility {
 
 const defaults = { timeZone: 'UTC', disabled: false };
 const columns = 'f.id, f.name, f.time_zone as "timeZone", f.disabled_at is not null as disabled';
+const rows = { columns, from: 'from facility f where true', orderBy: 'id', conditions: {}, byKey: 'id = $1' };
 const read = ({ id, name, timeZone, disabled }: Facility): Stored<Facility> =>
-  storedOf(id, { id, name, timeZone, disabled });
+  new Stored({ id, name, timeZone, disabled });
 
 const select = (on: Queryable, ids: readonly string[], lock = '') =>
   query<Facility>(on, `select ${columns} from facility f where id = any ($1) order by id ${lock}`, [ids]);
@@ -39,32 +41,28 @@ export const facilityKind: RecordKind<Facility> = {
   },
   check: checkTimeZone,
 
-  find: async (on, id) => (await select(on, [id])).map(read)[0],
-  list: async (on, _filter, page) => {
-    const { rows, total } = await readRows<Facility>(on, columns, 'from facility f', { order: 'id', values: [], page });
-    return { rows: rows.map(read), total };
-  },
+  ...createReads(rows, read),
   readAll: (on) => query<Facility>(on, `select ${columns} from facility f order by id`),
 
   async upsert(tx, records, context) {
     const ids = records.map(({ id }) => id);
     const stored = new Map((await select(tx, ids, 'for no key update')).map((row) => [row.id, row]));
     const deleted = await findExisting(tx, 'deleted_facility', ids);
-    const compared = records.map((record) => {
+    const outcomes = records.map((record) => {
       const before = stored.get(record.id);
       const after = { ...defaults, ...(context.missing === 'keep' && before), ...record };
       const used = problem('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
-      return compare(before, after, read, { problems: deleted.has(record.id) ? [used] : [], secrets: [] });
+      return outcomeOf(before && read(before), read(after), deleted.has(record.id) ? [used] : []);
     });
-    const written = compared.filter(({ outcome }) => isWritten(outcome, context));
-    if (written.length > 0) await query(tx, write, [JSON.stringify(written.map(({ after }) => after))]);
+    const written = outcomes.filter((outcome) => isWritten(outcome, context));
+    if (written.length > 0) await query(tx, write, [JSON.stringify(written.map(({ after }) => after.record))]);
     const events = written.map(({ before, after, changed }) => ({
       kind: before ? 'facility.changed' : 'facility.created',
-      facilityId: after.id,
+      facilityId: after.record.id,
       detail: { changed },
     }));
     await storeOperatorEvents(tx, context, events);
-    return compared.map(({ outcome }) => outcome);
+    return outcomes;
   },
 
   async remove(tx, id, context, check) {

@@ -15,23 +15,13 @@ export interface ImportSettings {
   readonly encryptionKeys: readonly Uint8Array[];
 }
 
-await serveImport(async (settings: ImportSettings, run) => {
-  const { databaseUrl: url, scopeBase, encryptionKeys } = settings;
-  const db = connectDatabase({
-    url,
-    applicationName: 'auth-import',
-    poolMax: 1,
-    queryTimeout: 120_000,
-    migrationsDirectory,
+await serveImport(async (settings: ImportSettings) => {
+  const { databaseUrl: url, scopeBase } = settings;
+  const options = { url, applicationName: 'auth-import', poolMax: 1, queryTimeout: 120_000 };
+  const store = createAccountRecords(connectDatabase({ ...options, migrationsDirectory }), {
+    scopes: createScopeTable(scopeBase),
+    validator: await createClientValidator(settings),
+    encryptionKeys: settings.encryptionKeys.map((key) => Buffer.from(key)),
   });
-  try {
-    const store = createAccountRecords(db, {
-      scopes: createScopeTable(scopeBase),
-      validator: await createClientValidator(settings),
-      encryptionKeys: encryptionKeys.map((key) => Buffer.from(key)),
-    });
-    return await run({ store, errors: accountErrors });
-  } finally {
-    await db.destroy();
-  }
+  return { store, errors: accountErrors };
 });

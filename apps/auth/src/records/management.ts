@@ -2,7 +2,6 @@
 import { linksBelow } from '@bay-booking/common/links';
 import { createImporter } from '@bay-booking/records/import-request';
 import { createManagement } from '@bay-booking/records/management';
-import { text } from '@bay-booking/records/schemas';
 import { transaction } from '@bay-booking/service/database/database';
 import type { Router } from 'express';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
@@ -12,7 +11,7 @@ import type { ScopeTable } from '../oidc/scopes.ts';
 import { type ActionParts, actionEndpoints, actionSchemas } from './actions.ts';
 import type { Authorize } from './authorize.ts';
 import type { ImportSettings } from './import-worker.ts';
-import { listEvents } from './lists.ts';
+import { operatorEvents } from './lists.ts';
 import { lockRecords, storeOperatorEvents } from './outcomes.ts';
 import { accountErrors, createAccountRecords, formats } from './records.ts';
 
@@ -55,13 +54,7 @@ export async function createAccountManagement(parts: ManagementParts): Promise<R
     baseUrl: issuer,
     tokenUrl: `${issuer}/connect/token`,
     scope: scopes.operateAuth,
-    events: {
-      filters: {
-        facilityId: { ...text, description: 'Facility ID.' },
-        account: { ...text, description: 'The id or user name of an account.' },
-      },
-      find: (request) => listEvents(db, request),
-    },
+    events: operatorEvents,
     exportQuery: {
       credentials: { enum: ['hashed'], description: 'Adds hashes of passwords and secrets, and second factors.' },
     },

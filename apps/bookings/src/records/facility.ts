@@ -1,10 +1,10 @@
 // The record facility: its time zone is the one of its opening hours and of `todayOnly`.
-import { checkTimeZone, isWritten, problem, type RecordKind } from '@bay-booking/records/record';
+import { checkTimeZone, isWritten, outcomeOf, problem, type RecordKind, Stored } from '@bay-booking/records/record';
 import { query, send, type Transaction } from '@bay-booking/service/database/database';
 import { responseSchema, textSchema } from '../http/schemas.ts';
 import { lockFacility } from '../places/locks.ts';
 import type { createLocationKind } from './location.ts';
-import { findRows, outcomeOf, placeReads, storeDeletion, storeOutcomes } from './places.ts';
+import { findRows, placeReads, storeDeletion, storeOutcomes } from './places.ts';
 
 interface Facility {
   readonly id: string;
@@ -63,10 +63,12 @@ export const createFacilityKind = (location: ReturnType<typeof createLocationKin
       const deleted = problem('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
       const zone = problem('/timeZone', 'invalid', `${record.timeZone} is not a time zone of the database`);
       const problems = [...(row?.isActive === false ? [deleted] : []), ...(unknown.has(record.timeZone) ? [zone] : [])];
-      return outcomeOf(row && recordOf(row), recordOf(record), problems);
+      return outcomeOf(row && new Stored(recordOf(row)), new Stored(recordOf(record)), problems);
     });
-    for (const { after } of outcomes.filter((outcome) => isWritten(outcome, context)))
-      send(tx, write, [after.id, after.record.name, after.record.timeZone]);
+    for (const outcome of outcomes) {
+      const { id, name, timeZone } = outcome.after.record;
+      if (isWritten(outcome, context)) send(tx, write, [id, name, timeZone]);
+    }
     storeOutcomes(tx, 'facility', outcomes, ({ id }) => id, context);
     // For the log entry of an import.
     if (context.missing === 'keep') context.notes.push(...records.map(({ id }) => id));

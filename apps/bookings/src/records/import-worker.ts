@@ -11,18 +11,9 @@ export interface ImportSettings {
   readonly baseUrl: string;
 }
 
-await serveImport(async ({ databaseUrl: url, baseUrl }: ImportSettings, run) => {
-  const db = connectDatabase({
-    url,
-    applicationName: 'bookings-import',
-    poolMax: 1,
-    queryTimeout: 120_000,
-    types: isoTimestamps,
-    migrationsDirectory,
-  });
-  try {
-    return await run({ store: createPlaceRecords(db, linksBelow(baseUrl)), errors: placeErrors });
-  } finally {
-    await db.destroy();
-  }
+await serveImport(({ databaseUrl: url, baseUrl }: ImportSettings) => {
+  const queryTimeout = 120_000;
+  const options = { url, applicationName: 'bookings-import', poolMax: 1, queryTimeout, types: isoTimestamps };
+  const db = connectDatabase({ ...options, migrationsDirectory });
+  return { store: createPlaceRecords(db, linksBelow(baseUrl)), errors: placeErrors };
 });

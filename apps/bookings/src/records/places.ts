@@ -1,18 +1,15 @@
 // Shares what the records facility, location and bay have in common: events, outcomes and lists.
-import type { PageRequest } from '@bay-booking/common/page';
 import {
   type ChangeContext,
-  changedFields,
-  type Entry,
-  etagOf,
   isWritten,
   type Outcome,
+  outcomeOf,
   type Problem,
   problem,
-  type Stored,
+  Stored,
 } from '@bay-booking/records/record';
+import { createReads } from '@bay-booking/records/rows';
 import { type Queryable, query, send, type Transaction } from '@bay-booking/service/database/database';
-import { queryPage } from '../database/page-statements.ts';
 
 /**
  * Allows one transaction at a time that changes records. It can then check that ids of locations and bays are unique
@@ -34,41 +31,16 @@ export interface PlaceTable<R> {
   readonly filters: Readonly<Record<string, string>>;
 }
 
-/** A class, because an import of 100,000 records needs no tags. */
-class StoredPlace<R extends { readonly id: string }> implements Stored<R> {
-  readonly record: R;
-
-  constructor(record: R) {
-    this.record = record;
-  }
-
-  get id(): string {
-    return this.record.id;
-  }
-
-  get etag(): string {
-    return etagOf(this.record);
-  }
-}
-
 /** The reading functions of a kind. */
 export function placeReads<R extends { readonly id: string }>({ table, columns, recordOf, filters }: PlaceTable<R>) {
   const from = `from ${table} where removed_at is null`;
-  // A filter that is null selects every row.
-  const names = Object.keys(filters);
-  const conditions = names.map((name, i) => ` and ($${i + 1}::text is null or ${filters[name]} = $${i + 1})`).join('');
   const orderBy = 'id collate "C"';
-  const page = { columns, from: from + conditions, orderBy };
+  const conditions = Object.fromEntries(
+    Object.entries(filters).map(([name, column]) => [name, `${column} = {${name}}`]),
+  );
+  const rows = { columns, from, orderBy, conditions, byKey: 'id = $1' };
   return {
-    find: async (on: Queryable, id: string) => {
-      const [row] = await query<R>(on, `select ${columns} ${from} and id = $1`, [id]);
-      return row && new StoredPlace(recordOf(row));
-    },
-    list: async (on: Queryable, filter: Entry, request: PageRequest) => {
-      const values = names.map((name) => filter[name] ?? null);
-      const { rows, total } = await queryPage<R>(on, page, values, request);
-      return { rows: rows.map((row) => new StoredPlace(recordOf(row))), total };
-    },
+    ...createReads(rows, (row: R) => new Stored(recordOf(row))),
     readAll: async (on: Queryable) =>
       (await query<R>(on, `select ${columns} ${from} order by ${orderBy}`)).map(recordOf),
   };
@@ -122,23 +94,13 @@ export async function upsertPlaces<R extends { readonly id: string }>(
     if (facilityId === undefined) problems.push(problem(`/${parent}Id`, 'invalid', `no ${parent} has this id`));
     else if (owner !== facilityId)
       problems.push(problem(`/${parent}Id`, 'conflict', `${record.id} belongs to facility ${owner}`));
-    return outcomeOf(before, recordOf(complete(record, before)), problems);
+    return outcomeOf(before && new Stored(before), new Stored(recordOf(complete(record, before))), problems);
   });
   const written = outcomes.filter((outcome) => isWritten(outcome, context)).map(({ after }) => after.record);
   for (const [facilityId, group] of Map.groupBy(written, facilityOf))
     send(tx, write, [facilityId, JSON.stringify(group)]);
   storeOutcomes(tx, table, outcomes, (record) => facilityOf(record) as string, context);
   return { outcomes, rows, written };
-}
-
-export function outcomeOf<R extends { readonly id: string }>(
-  before: R | undefined,
-  after: R,
-  problems: readonly Problem[],
-): Outcome<R> {
-  const isEqual = before !== undefined && changedFields(before, after).length === 0;
-  const action = before === undefined ? 'create' : isEqual ? 'unchanged' : 'update';
-  return { action, problems, before: before && new StoredPlace(before), after: new StoredPlace(after) };
 }
 
 interface NewEvent {
@@ -169,11 +131,11 @@ export function storeOutcomes<R extends { readonly id: string }>(
   context: ChangeContext,
 ): void {
   const written = outcomes.filter((outcome) => isWritten(outcome, context));
-  const events = written.map(({ action, before, after }) => ({
+  const events = written.map(({ action, after, changed }) => ({
     action: `${kind}.${action === 'create' ? 'created' : 'updated'}`,
     facilityId: facilityIdOf(after.record),
-    target: `${collections[kind]}/${after.id}`,
-    changed: changedFields(before?.record, after.record).filter((name) => name !== 'id'),
+    target: `${collections[kind]}/${after.record.id}`,
+    changed: changed.filter((name) => name !== 'id'),
   }));
   storeEvents(tx, events, context.clientId);
 }

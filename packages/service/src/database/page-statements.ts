@@ -1,6 +1,6 @@
 // Reads one page of the rows of a static statement, and their total.
 import { type PageRequest, readPage } from '@bay-booking/common/page';
-import { type Queryable, query } from '@bay-booking/service/database/database';
+import { type Queryable, query } from './database.ts';
 
 export interface PagedStatement {
   readonly columns: string;
