@@ -1,7 +1,6 @@
 // Tests the import: validation errors, upserts by id, and that a file is imported as a whole or not at all.
 
 import { importFile } from '@bay-booking/records/commands';
-import { importSchema } from '@bay-booking/records/management';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { documentedFields, fieldsOf } from '@bay-booking/testkit/import-guide';
@@ -541,7 +540,7 @@ test('docs/import.md lists every field of the file', async () => {
   const { 'a client': clientFields = [], ...documented } = documentedFields('Auth');
   const options = { scopes, validator: await createValidator(), encryptionKeys: undefined };
   const store = createAccountRecords(server.db, options);
-  const schema = importSchema({ store }) as { properties: Record<string, { items: Parameters<typeof fieldsOf>[0] }> };
+  const schema = store.reader.fileSchema as unknown as { properties: Record<string, { items: Parameters<typeof fieldsOf>[0] }> };
   const [facilities, accounts, clients] = ['facilities', 'accounts', 'clients'].map(
     (name) => schema.properties[name] as { items: Parameters<typeof fieldsOf>[0] },
   ) as [Section, Section, Section];

@@ -127,9 +127,13 @@ describe('accounts', () => {
 
   test('unlock ends the lock-out', async () => {
     const { username, entry } = await newAccount('locked');
+    const lockedUntil = async () => (await fixture.send('GET', `/accounts/${username}`)).body.lockedUntil;
+    expect(await lockedUntil()).toBeNull();
     for (let n = 0; n < 10; n++) await signIn(username.toUpperCase(), 'guess');
     expect(await signIn(username, entry.password)).toMatchObject({ status: 429 });
+    expect(Date.parse(String(await lockedUntil()))).toBeGreaterThan(Date.now());
     expect(await fixture.send('POST', `/accounts/${username}/unlock`)).toMatchObject({ status: 204 });
+    expect(await lockedUntil()).toBeNull();
     expect(await signIn(username, entry.password)).toMatchObject({ status: 200 });
     expect(await fixture.send('POST', '/accounts/nobody/unlock')).toMatchObject({ status: 404 });
   });

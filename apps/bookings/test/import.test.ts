@@ -3,13 +3,12 @@
 import { execFile, spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { linksBelow } from '@bay-booking/common/links';
-import { importSchema } from '@bay-booking/records/management';
 import { query, transaction } from '@bay-booking/service/database/database';
 import { createTestDatabase } from '@bay-booking/testkit/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { documentedFields, fieldsOf } from '@bay-booking/testkit/import-guide';
 import { describe, expect, test } from '@jest/globals';
-import { createPlaceRecords, mandatory } from '../src/records/records.ts';
+import { createPlaceRecords } from '../src/records/records.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { importPlaces, places } from './support/places.ts';
 import { createTestSystem } from './support/test-system.ts';
@@ -336,7 +335,7 @@ test('docs/import.md lists every field of the file', () => {
   }
   const inside = ({ properties }: Described, name: string) => properties[name] as Described & { items: Described };
   const store = createPlaceRecords(system.db, linksBelow(''));
-  const file = importSchema({ store, mandatory }) as unknown as Described;
+  const file = store.reader.fileSchema as unknown as Described;
   const facilityEntry = inside(file, 'facilities').items;
   const locationEntry = inside(facilityEntry, 'locations').items;
   // Under its heading "Bookings", the page has a table for each of these objects.

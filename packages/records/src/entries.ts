@@ -1,4 +1,5 @@
 // Finds the records of an import file, or those of a PUT, and validates each of them.
+import type { Schema } from '@bay-booking/common/endpoint';
 import { createAjv, type Formats, timeOfDayPattern, validationMessage } from '@bay-booking/common/validation';
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import { type AnyKind, type Entry, type Problem, problem } from './record.ts';
@@ -47,15 +48,8 @@ function flatten(kind: AnyKind, value: unknown, pointer: string, parent?: FileEn
   return [entry, ...inside.flatMap((child, index) => flatten(children.kind, child, `${path}/${index}`, entry))];
 }
 
-export interface EntryReader {
-  /** Finds every error that needs no database. Errors of the whole file are those of an entry without a kind. */
-  readonly ofFile: (document: unknown) => { readonly entries: readonly FileEntry[]; readonly problems: Problem[] };
-  /** The body of a PUT, whose first entry is the record itself. */
-  readonly ofRecord: (kind: AnyKind, body: Entry) => readonly FileEntry[];
-}
-
 /** Returns a function that compiles a schema to a function that finds the problems of a value. */
-export function createCompiler(formats: Formats): (schema: object) => (value: unknown) => readonly Problem[] {
+function createCompiler(formats: Formats): (schema: object) => (value: unknown) => readonly Problem[] {
   const ajv = createAjv(formats);
   return (schema) => {
     const isValid = ajv.compile(schema);
@@ -64,12 +58,15 @@ export function createCompiler(formats: Formats): (schema: object) => (value: un
 }
 
 /** `roots` are the sections of a file, in the order in which they are written. */
-export function createEntryReader(
-  roots: readonly AnyKind[],
-  formats: Formats,
-  mandatory: readonly string[] = [],
-): EntryReader {
+export function createEntryReader(roots: readonly AnyKind[], formats: Formats, mandatory: readonly string[] = []) {
   const compile = createCompiler(formats);
+  const fileSchema = (elementsOf: (kind: AnyKind) => Schema) => ({
+    type: 'object',
+    required: mandatory,
+    additionalProperties: false,
+    properties: Object.fromEntries(roots.map((kind) => [kind.collection, { type: 'array', items: elementsOf(kind) }])),
+  });
+  const findFileProblems = compile(fileSchema(() => ({})));
   const validators = new Map(allKinds(roots).map((kind) => [kind, compile(inputSchema(kind))]));
 
   function validate(entries: readonly FileEntry[]): readonly FileEntry[] {
@@ -86,36 +83,51 @@ export function createEntryReader(
   }
 
   return {
-    ofRecord: (kind, body) => validate(flatten(kind, body, '')),
-    ofFile: (document) => {
-      if (!isObject(document)) return { entries: [], problems: [problem('', 'invalid', 'must be object')] };
-      const sections = new Map(roots.map((kind) => [kind.collection, kind]));
-      const problems: Problem[] = [];
-      for (const name of mandatory) if (!(name in document)) problems.push(problem(`/${name}`, 'missing'));
-      for (const [name, value] of Object.entries(document)) {
-        const path = `/${escapePointer(name)}`;
-        if (!sections.has(name)) problems.push(problem(path, 'unknown', 'is not known'));
-        else if (!Array.isArray(value)) problems.push(problem(path, 'invalid', 'must be array'));
-      }
+    compile,
+    fileSchema: fileSchema((kind) => schemasOf(kind).entry),
+    /** The body of a PUT, whose first entry is the record itself. */
+    ofRecord: (kind: AnyKind, body: Entry) => validate(flatten(kind, body, '')),
+    /** Finds every error that needs no database. The problems are those of the file itself. */
+    ofFile: (document: unknown) => {
+      const sections: Entry = isObject(document) ? document : {};
       const entries = roots.flatMap((kind) => {
-        const section = document[kind.collection];
+        const section = sections[kind.collection];
         return Array.isArray(section)
           ? section.flatMap((value, index) => flatten(kind, value, `/${kind.collection}/${index}`))
           : [];
       });
-      return { entries: validate(entries), problems };
+      return { entries: validate(entries), problems: findFileProblems(document) };
     },
   };
 }
+
+export type EntryReader = ReturnType<typeof createEntryReader>;
 
 /** Returns each kind before the kinds of the records that it contains. */
 export const allKinds = (roots: readonly AnyKind[]): readonly AnyKind[] =>
   roots.flatMap((kind) => [kind, ...allKinds(kind.children ? [kind.children.kind] : [])]);
 
 /** What a file or a PUT may contain, without the records inside. */
-export function inputSchema({ schema, optional = [], readOnly = [] }: AnyKind) {
+function inputSchema({ schema, optional = [], readOnly = [] }: AnyKind) {
   const required = (schema.required as readonly string[]).filter((name) => ![...optional, ...readOnly].includes(name));
   return { ...schema, required };
+}
+
+/** The schemas of OpenAPI. `entry` is an element of an import file, `body` that of a PUT. */
+export function schemasOf(kind: AnyKind): { readonly record: Schema; readonly entry: Schema; readonly body: Schema } {
+  const input = inputSchema(kind);
+  const { children } = kind;
+  const inside = children && withoutField(schemasOf(children.kind).entry, children.parentField);
+  const entry = children
+    ? { ...input, properties: { ...input.properties, [children.field]: { type: 'array', items: inside } } }
+    : input;
+  const required = input.required.filter((name) => name !== kind.key);
+  return { record: kind.schema, entry, body: { ...entry, required } };
+}
+
+function withoutField(schema: Schema, field: string): Schema {
+  const { [field]: _, ...properties } = schema.properties as Entry;
+  return { ...schema, properties, required: (schema.required as string[]).filter((name) => name !== field) };
 }
 
 function findDuplicates(entries: readonly FileEntry[]): void {

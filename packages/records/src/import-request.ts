@@ -59,8 +59,7 @@ const resourceLimits = { maxYoungGenerationSizeMb: 16 };
 /** `module` calls `serveImport` with the same `settings`. */
 export function createImporter(
   parts: ImportParts,
-  module: URL,
-  settings: object,
+  { module, settings }: { readonly module: URL; readonly settings: object },
 ): (request: ImportRequest) => Promise<ImportResponse> {
   let workers = 0;
   return async (request) => {

@@ -4,12 +4,11 @@ import { ApiError, errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { linkSchema } from '@bay-booking/common/links';
 import { openApiDocument } from '@bay-booking/common/openapi';
 import { pageLinksSchema } from '@bay-booking/common/page';
-import type { Formats } from '@bay-booking/common/validation';
 import type { Router } from 'express';
 import { auditEndpoint, type EventSource, eventListSchema } from './audit.ts';
-import { allKinds, createCompiler } from './entries.ts';
+import { allKinds, schemasOf } from './entries.ts';
 import { exportDocument } from './import.ts';
-import type { createImporter } from './import-request.ts';
+import { createImporter } from './import-request.ts';
 import type { Entry } from './record.ts';
 import {
   type Caller,
@@ -17,7 +16,6 @@ import {
   changeOf,
   type RecordContext,
   recordEndpoints,
-  schemasOf,
   withCommonParts,
 } from './record-endpoints.ts';
 import { managementRouter, type RouterOptions } from './router.ts';
@@ -30,12 +28,10 @@ export interface ManagementOptions extends RecordContext {
   readonly baseUrl: string;
   readonly tokenUrl: string;
   readonly scope: string;
-  readonly formats: Formats;
   readonly authorize: RouterOptions['authorize'];
-  readonly importer: ReturnType<typeof createImporter>;
+  /** The module of the thread for large files, and its settings (import-request.ts). */
+  readonly importThread: { readonly module: URL; readonly settings: object };
   readonly events: EventSource;
-  /** The sections that a file must have. */
-  readonly mandatory?: readonly string[];
   /** The parameters of an export, and what happens before it. */
   readonly exportQuery?: Readonly<Record<string, Schema>>;
   readonly beforeExport?: (query: Entry, caller: Caller) => Promise<void>;
@@ -48,14 +44,13 @@ const defineEndpoint = endpointDefiner<Caller>();
 const maxImportBytes = 50_000_000;
 const tag = 'Operations';
 
-export function createManagement(options: ManagementOptions): { readonly router: Router; readonly document: object } {
-  const { store, errors, link, baseUrl, scope, formats, authorize } = options;
+export function createManagement(options: ManagementOptions): Router {
+  const { store, errors, link, baseUrl, scope, authorize } = options;
   const kinds = allKinds(store.roots);
-  const fileSchema = importSchema(options);
   const endpoints = [
     ...kinds.flatMap((kind) => recordEndpoints(kind, options)),
     ...(options.actions ?? []),
-    ...fileEndpoints(options, fileSchema),
+    ...fileEndpoints(options),
     auditEndpoint<Caller>(store.db, options.events, link),
   ].map(withCommonParts);
   const components = Object.fromEntries(
@@ -85,7 +80,7 @@ export function createManagement(options: ManagementOptions): { readonly router:
     endpoints: endpoints as readonly Endpoint<never>[],
     schemas: {
       ...components,
-      ImportFile: fileSchema,
+      ImportFile: store.reader.fileSchema,
       ImportResult: importResultSchema,
       DryRun: dryRunSchema,
       Events: eventListSchema,
@@ -105,23 +100,13 @@ export function createManagement(options: ManagementOptions): { readonly router:
     },
     security: () => [{ clientCredentials: [scope] }],
   });
-  const compile = createCompiler(formats);
-  return { router: managementRouter({ endpoints, document, authorize, errors, compile }), document };
+  return managementRouter({ endpoints, document, authorize, errors, compile: store.reader.compile });
 }
 
-/** The schema of an import file. */
-export function importSchema({ store, mandatory = [] }: Pick<ManagementOptions, 'store' | 'mandatory'>): Schema {
-  const sections = store.roots.map((kind) => [kind.collection, { type: 'array', items: schemasOf(kind).entry }]);
-  return {
-    type: 'object',
-    required: mandatory,
-    additionalProperties: false,
-    properties: Object.fromEntries(sections),
-  };
-}
-
-function fileEndpoints(options: ManagementOptions, fileSchema: Schema): readonly Endpoint<Caller>[] {
-  const { store, importer, onCommit, exportQuery = {}, beforeExport } = options;
+function fileEndpoints(options: ManagementOptions): readonly Endpoint<Caller>[] {
+  const { store, importThread, onCommit, exportQuery = {}, beforeExport } = options;
+  const { fileSchema } = store.reader;
+  const importer = createImporter(options, importThread);
   const example = Object.fromEntries(store.roots.map(({ collection, example }) => [collection, [example]]));
   return [
     defineEndpoint({

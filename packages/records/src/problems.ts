@@ -3,7 +3,7 @@ import type { Endpoint, ValueDescription } from '@bay-booking/common/endpoint';
 import { ApiError, type Problem as ErrorRow } from '@bay-booking/common/errors';
 import type { DocumentedError } from '@bay-booking/common/openapi';
 import type { ResultRow } from './import.ts';
-import { type Problem, problem } from './record.ts';
+import type { Problem } from './record.ts';
 
 const text = { type: 'string' } as const;
 const challenge = { 'WWW-Authenticate': { description: 'A Bearer or DPoP challenge.', schema: text } };
@@ -111,9 +111,6 @@ export function createErrors(own: Catalogue) {
       const [status = 400] = statuses.size === 1 ? statuses : [400];
       return new ApiError(status, problems.slice(0, maxErrors).map(row));
     },
-    /** An error of a field of the body. */
-    fieldError: (field: string, kind: Problem['kind'], hint = ''): ApiError =>
-      new ApiError(400, [row(problem(`/${field}`, kind, hint))]),
     /** The entries of an import's response. Their errors are limited too. */
     entries: (rows: readonly ResultRow[]) => {
       let left = maxErrors;

@@ -2,10 +2,10 @@
 import { type Endpoint, type EndpointRequest, endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
 import type { ApiError } from '@bay-booking/common/errors';
 import type { MakeLink } from '@bay-booking/common/links';
-import { listEnvelope, listEnvelopeSchema, type PageRequest } from '@bay-booking/common/page';
+import { listEnvelope, listEnvelopeSchema } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { type ChangeRequest, change, type ManagementResponse } from './change.ts';
-import { inputSchema } from './entries.ts';
+import { schemasOf } from './entries.ts';
 import { applyEntries, located, prepareEntries, type RecordStore } from './import.ts';
 import type { ManagementErrors } from './problems.ts';
 import { type AnyKind, type Entry, type Outcome, type Problem, problem, type Stored } from './record.ts';
@@ -43,37 +43,18 @@ const tag = 'Records';
 /** The change that a request makes. The router adds it to the request. */
 export const changeOf = (request: unknown): ChangeRequest => (request as { readonly change: ChangeRequest }).change;
 
-/** The schemas of OpenAPI. `entry` is an element of an import file, `body` that of a PUT. */
-export function schemasOf(kind: AnyKind): { readonly record: Schema; readonly entry: Schema; readonly body: Schema } {
-  const input = inputSchema(kind);
-  const { children } = kind;
-  const inside = children && withoutField(schemasOf(children.kind).entry, children.parentField);
-  const entry = children
-    ? { ...input, properties: { ...input.properties, [children.field]: { type: 'array', items: inside } } }
-    : input;
-  const required = input.required.filter((name) => name !== kind.key);
-  return { record: kind.schema, entry, body: { ...entry, required } };
-}
-
-function withoutField(schema: Schema, field: string): Schema {
-  const { [field]: _, ...properties } = schema.properties as Entry;
-  return { ...schema, properties, required: (schema.required as string[]).filter((name) => name !== field) };
-}
-
 interface ListDescription extends Pick<Endpoint, 'operationId' | 'tag' | 'summary' | 'description'> {
   readonly collection: string;
   readonly filters: Readonly<Record<string, Schema>>;
   readonly item: Schema;
-  readonly link: MakeLink;
-  readonly select: (
-    filter: Entry,
-    page: PageRequest,
-  ) => Promise<{ readonly rows: readonly object[]; readonly total: number }>;
+  readonly list: AnyKind['list'];
+  readonly context: Pick<RecordContext, 'store' | 'link'>;
 }
 
 /** Returns a page of `/management/{collection}`. */
-export function listEndpoint(list: ListDescription): Endpoint<Caller> {
-  const { collection, filters, item, link, select, ...description } = list;
+export function listEndpoint(options: ListDescription): Endpoint<Caller> {
+  const { collection, filters, item, list, context, ...description } = options;
+  const { store, link } = context;
   const path = `/management/${collection}`;
   return defineEndpoint({
     ...description,
@@ -84,7 +65,7 @@ export function listEndpoint(list: ListDescription): Endpoint<Caller> {
     success: { status: 200, description: 'A page of the list.', schema: listEnvelopeSchema(item, maxPageSize) },
     handle: async ({ query: { page: number = 1, pageSize = defaultPageSize, ...filter } }) => {
       const page = { page: number, pageSize };
-      const { rows, total } = await select(filter as Entry, page);
+      const { rows, total } = await list(store.db, filter as Entry, page);
       const hrefOf = (target: number): string =>
         link('GET', `${path}${writeQueryString({ ...filter, page: target, pageSize })}`).href;
       return { status: 200, body: listEnvelope(rows, total, page, hrefOf) };
@@ -93,14 +74,10 @@ export function listEndpoint(list: ListDescription): Endpoint<Caller> {
 }
 
 export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly Endpoint<Caller>[] {
-  const { store, errors, link } = context;
+  const { store, errors } = context;
   const { name, collection, key, example, notes } = kind;
   const { record, body } = schemasOf(kind);
   const path = `/management/${collection}`;
-  const exampleKey = String((example as Entry)[key]);
-  const params = {
-    [key]: { description: `${capital(name)} ${key}.`, schema: { type: 'string' }, example: exampleKey },
-  };
   const success = { status: 200, description: `The ${name}.`, schema: record, example, headers: etagHeader };
   const notFound = () => errors.apiError('ERR00404');
   const keyOf = ({ params: { [key]: value = '' } }: Pick<Request, 'params'>): string => value;
@@ -111,14 +88,11 @@ export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly
       collection,
       tag,
       summary: `List ${collection}`,
-      description: `The ${collection} of the service, by ${key}. ${notes.list ?? ''}`.trim(),
+      description: `The ${collection} of the service, by ${key}.`,
       filters: kind.filters,
       item: record,
-      link,
-      select: async (filter, page) => {
-        const { rows, total } = await kind.list(store.db, filter, page);
-        return { rows: rows.map((row) => (row as Stored).record), total };
-      },
+      list: kind.list,
+      context,
     }),
     defineEndpoint({
       operationId: `get${capital(name)}`,
@@ -128,7 +102,6 @@ export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly
       tag,
       summary: `Get the ${name}`,
       description: `The entry of the ${name} in an import file, without secrets.`,
-      params,
       success,
       notModified: true,
       handle: async (request) => {
@@ -146,8 +119,7 @@ export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly
       access: 'write',
       tag,
       summary: `Create or replace the ${name}`,
-      description: `Returns 201 if it is new. An optional field that is left out gets its default. ${notes.put}`.trim(),
-      params,
+      description: `Returns 201 if it is new. An optional field that is left out gets its default. ${notes.put}`,
       headers: { ...ifMatchHeader, ...ifNoneMatchHeader },
       body,
       bodyUse: 'as sent',
@@ -164,7 +136,6 @@ export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly
       tag,
       summary: `Delete the ${name}`,
       description: notes.remove,
-      params,
       headers: ifMatchHeader,
       success: { status: 204, description: 'Deleted.' },
       handle: (request) => {
@@ -225,13 +196,16 @@ function withKey({ key: field }: AnyKind, key: string, body: Entry) {
   return { record: { ...body, [field]: key }, problems };
 }
 
-/** Adds what every endpoint that changes something accepts. */
+/** Adds the parameter of the path, and what every endpoint that changes something accepts. */
 export function withCommonParts(endpoint: Endpoint<Caller>): Endpoint<Caller> {
-  const { query, headers, method } = endpoint;
-  if (method === 'GET') return endpoint;
+  const { query, headers, method, path } = endpoint;
+  const [, collection = '', name] = /([^/]+)\/\{(\w+)\}/.exec(path) ?? [];
+  const parameter = { description: `The ${name} of an element of ${collection}.`, schema: { type: 'string' } };
+  const params = name === undefined ? {} : { params: { [name]: parameter } };
+  if (method === 'GET') return { ...endpoint, ...params };
   const properties = { ...(query?.properties as object), ...dryRunQuery };
   const ofPost = method === 'POST' && { headers: { ...headers, ...idempotencyKeyHeader } };
-  return { ...endpoint, query: { type: 'object', properties }, ...ofPost };
+  return { ...endpoint, ...params, query: { type: 'object', properties }, ...ofPost };
 }
 
 /** Weak tags never match in If-Match, and match in If-None-Match. */

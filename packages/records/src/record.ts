@@ -81,7 +81,7 @@ export interface RecordKind<R extends object = Entry> {
   readonly standIns?: Entry;
   /** The filters of the list. */
   readonly filters: Readonly<Record<string, Schema>>;
-  readonly notes: { readonly list?: string; readonly put: string; readonly remove: string };
+  readonly notes: { readonly put: string; readonly remove: string };
   /** Finds errors that a schema cannot express and need no database. Also called if the schema finds errors. */
   readonly check?: (record: Entry) => readonly Problem[];
   /** Slow work before the transaction begins, such as hashing passwords. Returns the records to be stored. */
@@ -97,7 +97,7 @@ export interface RecordKind<R extends object = Entry> {
     on: Queryable,
     filter: Entry,
     page: PageRequest,
-  ) => Promise<{ readonly rows: readonly Stored<R>[]; readonly total: number }>;
+  ) => Promise<{ readonly rows: readonly object[]; readonly total: number }>;
   /** Everything, for an export, in the order of the key. */
   readonly readAll: (on: Queryable, options: Entry) => Promise<readonly R[]>;
   /**

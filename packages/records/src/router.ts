@@ -7,7 +7,7 @@ import { isUnavailable } from '@bay-booking/service/database/database';
 import { noteCause, type RequestLocals } from '@bay-booking/service/http/app';
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { type ChangeRequest, KeyReused, type ManagementResponse } from './change.ts';
-import type { createCompiler } from './entries.ts';
+import type { EntryReader } from './entries.ts';
 import type { ManagementErrors } from './problems.ts';
 import { problem } from './record.ts';
 import type { Caller } from './record-endpoints.ts';
@@ -19,7 +19,7 @@ export interface RouterOptions {
   /** @throws {ApiError} 401, 403 or 429 */
   readonly authorize: (request: Request, response: Response) => Promise<Caller>;
   readonly errors: ManagementErrors;
-  readonly compile: ReturnType<typeof createCompiler>;
+  readonly compile: EntryReader['compile'];
 }
 
 const defaultBodyLimit = 100_000;

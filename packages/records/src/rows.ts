@@ -43,7 +43,7 @@ export function createReads<Row extends object, R>(
       (await query<Row>(on, `select ${columns} ${from} and ${byKey}`, [key])).map(read)[0],
     list: async (on: Queryable, filter: Entry, page: PageRequest) => {
       const { rows: found, total } = await list(on, filter, page);
-      return { rows: found.map(read), total };
+      return { rows: found.map((row) => read(row).record), total };
     },
   };
 }

@@ -3,6 +3,7 @@ import type { Endpoint, EndpointRequest } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { change } from '@bay-booking/records/change';
 import type { RecordStore } from '@bay-booking/records/import';
+import { problem } from '@bay-booking/records/record';
 import { type Caller, changeOf, listEndpoint } from '@bay-booking/records/record-endpoints';
 import { objectSchema, text } from '@bay-booking/records/schemas';
 import type { Transaction } from '@bay-booking/service/database/database';
@@ -35,7 +36,7 @@ export interface ActionParts {
   readonly onCommit: (notes: readonly unknown[]) => void;
 }
 
-const { apiError, fieldError } = accountErrors;
+const { apiError, problemsError } = accountErrors;
 const tag = 'Actions';
 const defaultOverlapHours = 24;
 const string = { type: 'string' } as const;
@@ -43,13 +44,6 @@ const nullable = { type: ['string', 'null'] } as const;
 const time = { type: 'string', format: 'date-time' } as const;
 const nullableTime = { type: ['string', 'null'], format: 'date-time' } as const;
 const facilityId = { ...text, description: 'Facility ID.' } as const;
-const path = {
-  username: { username: { description: 'User name.', schema: string, example: 'owner@north.example' } },
-  client: { client_id: { description: 'Client ID.', schema: string, example: 'till' } },
-  facility: { id: { description: 'Facility ID.', schema: string, example: 'fac-north' } },
-  invitation: { id: { description: 'Invitation ID.', schema: string, example: 'inv-Zm9vYmFyYmF6' } },
-};
-
 const token = objectSchema({
   client_id: string,
   name: nullable,
@@ -79,14 +73,12 @@ interface Action<Body> extends Omit<Endpoint<Caller>, 'access' | 'tag' | 'succes
     tx: Transaction,
     id: string,
     request: { readonly body: Body; readonly dryRun: boolean },
-  ) => Promise<Change>;
-}
-
-interface Change {
-  readonly events: readonly AuditEvent[];
-  readonly body?: object;
-  /** Called after the commit. */
-  readonly after?: (() => void) | undefined;
+  ) => Promise<{
+    readonly events: readonly AuditEvent[];
+    readonly body?: object;
+    /** Called after the commit. */
+    readonly after?: (() => void) | undefined;
+  }>;
 }
 
 interface AccountAction extends Pick<Endpoint, 'operationId' | 'summary' | 'description'> {
@@ -98,8 +90,7 @@ interface AccountAction extends Pick<Endpoint, 'operationId' | 'summary' | 'desc
 }
 
 export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[] {
-  const { store, link, issuer, emails, facilityEmails, mailer, invitations, onCommit } = parts;
-  const { db } = store;
+  const { store, issuer, emails, facilityEmails, mailer, invitations, onCommit } = parts;
   const changes = <Body>({
     success = { status: 204, description: 'Done.' },
     work,
@@ -129,7 +120,6 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       ...description,
       method: 'POST',
       path: `/management/accounts/{username}/${action}`,
-      params: path.username,
       work: async (tx, name) => {
         const account = await findAccount(tx, name);
         if (!account) throw apiError('ERR00404');
@@ -146,7 +136,6 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       summary: 'Create a new client secret',
       description:
         'The old secret works until the overlap ends. The new one is shown once, not again for the same key.',
-      params: path.client,
       body: {
         type: 'object',
         additionalProperties: false,
@@ -230,7 +219,6 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       path: '/management/facilities/{id}/owner-invitations',
       summary: 'Invite an owner',
       description: 'Mails an invitation as owner. An invitation that is still open is mailed again, with a new link.',
-      params: path.facility,
       body: {
         type: 'object',
         required: ['email'],
@@ -246,7 +234,7 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       },
       work: async (tx, id, { body: { email }, dryRun }) => {
         if (!(await facilityKind.find(tx, id))) throw apiError('ERR00404');
-        if (!isEmailAddress(email)) throw fieldError('email', 'invalid', 'must be an e-mail address');
+        if (!isEmailAddress(email)) throw problemsError([problem('/email', 'invalid', 'must be an e-mail address')]);
         const wait = dryRun ? 0 : await invitations.useLimits(id, email);
         if (wait > 0) throw apiError('ERR00429', { headers: { 'Retry-After': String(wait) } });
         const outcome = await invitations.inviteOwner(tx, id, email);
@@ -266,8 +254,8 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       description: 'Newest first. The links in their mails are never shown.',
       filters: { facilityId },
       item: invitation,
-      link,
-      select: (filter, page) => listInvitations(db, filter, page),
+      list: listInvitations,
+      context: parts,
     }),
     {
       operationId: 'getInvitation',
@@ -277,10 +265,9 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       tag,
       summary: 'Get an invitation',
       description: 'The link in its mail is never shown.',
-      params: path.invitation,
       success: { status: 200, description: 'The invitation.', schema: invitation },
       handle: async ({ params: { id = '' } }) => {
-        const { rows } = await listInvitations(db, { id }, { page: 1, pageSize: 1 });
+        const { rows } = await listInvitations(store.db, { id }, { page: 1, pageSize: 1 });
         if (!rows[0]) throw apiError('ERR00404');
         return { status: 200, body: rows[0] };
       },
@@ -291,7 +278,6 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       path: '/management/invitations/{id}',
       summary: 'Withdraw an invitation',
       description: 'Its link stops working.',
-      params: path.invitation,
       work: async (tx, id) => {
         const withdrawn = await deleteInvitation(tx, id);
         if (!withdrawn) throw apiError('ERR00404');
@@ -309,8 +295,8 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       description: 'The tokens that are neither revoked nor expired, by id.',
       filters: { accountId: { ...text, description: 'Account ID.' }, facilityId },
       item: token,
-      link,
-      select: (filter, page) => listTokens(db, filter, page),
+      list: listTokens,
+      context: parts,
     }),
     changes({
       operationId: 'revokePersonalAccessToken',
@@ -318,7 +304,6 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       path: '/management/personal-access-tokens/{client_id}',
       summary: 'Revoke a personal access token',
       description: 'The Bookings API rejects its access tokens within 15 s.',
-      params: path.client,
       work: async (tx, id) => {
         const revoked = await revokeToken(tx, id);
         if (!revoked) throw apiError('ERR00404');

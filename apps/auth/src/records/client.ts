@@ -215,9 +215,6 @@ export function createClientKind({ scopes, validator }: ClientOptions): RecordKi
             ...findHighSecurityErrors(imported, client, validator),
             ...(await findMetadataErrors(client)),
             ...findScopeErrors(imported, client),
-            ...(imported.expiresAt !== undefined && client.accountId === null
-              ? [{ member: 'expiresAt', reason: 'is only for a client with accountId' }]
-              : []),
           ];
           const problems = unique(errors).map(({ member, reason }) =>
             problem(member === undefined ? '' : `/${member}`, reason === 'is missing' ? 'missing' : 'invalid', reason),

@@ -105,7 +105,7 @@ export function findClientErrors(
   client: ClientToStore,
   scopes: ScopeTable,
 ): ClientMetadataError[] {
-  const ofTokens = client.accountId === null ? (['access', 'facilities'] as const) : [];
+  const ofTokens = client.accountId === null ? (['access', 'facilities', 'expiresAt'] as const) : [];
   const unknown = splitScope(client.scope).filter((scope) => !scopes.known.includes(scope));
   const hasUnusedSecret = isPublic(client.metadata) && client.secret !== undefined;
   const cannotKeepSecret =

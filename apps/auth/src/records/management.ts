@@ -1,6 +1,5 @@
 // Creates the management API (docs/behaviour.md, "Management API").
 import { linksBelow } from '@bay-booking/common/links';
-import { createImporter } from '@bay-booking/records/import-request';
 import { createManagement } from '@bay-booking/records/management';
 import { transaction } from '@bay-booking/service/database/database';
 import type { Router } from 'express';
@@ -13,7 +12,7 @@ import type { Authorize } from './authorize.ts';
 import type { ImportSettings } from './import-worker.ts';
 import { operatorEvents } from './lists.ts';
 import { lockRecords, storeOperatorEvents } from './outcomes.ts';
-import { accountErrors, createAccountRecords, formats } from './records.ts';
+import { accountErrors, createAccountRecords } from './records.ts';
 
 export interface ManagementParts extends Pick<ActionParts, 'emails' | 'facilityEmails' | 'mailer' | 'invitations'> {
   readonly config: AuthConfig;
@@ -41,14 +40,13 @@ export async function createAccountManagement(parts: ManagementParts): Promise<R
     for (const event of notes as readonly AuditEvent[]) audit.log(event);
     sendLogoutTokens();
   };
-  const { router } = createManagement({
+  return createManagement({
     store,
     errors,
     link,
     onCommit,
-    formats,
     authorize,
-    importer: createImporter({ store, errors }, new URL('./import-worker.ts', import.meta.url), settings),
+    importThread: { module: new URL('./import-worker.ts', import.meta.url), settings },
     title: 'Management API of Auth',
     summary: 'Create, change and delete facilities, accounts and clients.',
     baseUrl: issuer,
@@ -71,5 +69,4 @@ export async function createAccountManagement(parts: ManagementParts): Promise<R
     actions: actionEndpoints({ ...parts, store, link, issuer, onCommit }),
     schemas: actionSchemas,
   });
-  return router;
 }

@@ -8,7 +8,7 @@ import { type ClientOptions, createClientKind } from './client.ts';
 import { facilityKind } from './facility.ts';
 import { lockRecords } from './outcomes.ts';
 
-export const formats = {
+const formats = {
   'date-time': {
     test: (text: string) =>
       /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/.test(text) && !Number.isNaN(Date.parse(text)),

@@ -1,5 +1,4 @@
 // Creates the management API (docs/behaviour.md, "Management API").
-import { createImporter } from '@bay-booking/records/import-request';
 import { createManagement } from '@bay-booking/records/management';
 import type { Database } from '@bay-booking/service/database/database';
 import type { RequestLocals } from '@bay-booking/service/http/app';
@@ -9,9 +8,8 @@ import type { AuthorizedRequest } from '../auth/dpop.ts';
 import { checkScope } from '../auth/scopes.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import { formats } from '../time/date-times.ts';
 import type { ImportSettings } from './import-worker.ts';
-import { createPlaceRecords, mandatory, placeErrors } from './records.ts';
+import { createPlaceRecords, placeErrors } from './records.ts';
 import { statusEndpoint, statusSchema } from './status.ts';
 
 export interface ManagementParts extends Pick<SharedServices, 'config' | 'link' | 'audit'> {
@@ -26,18 +24,11 @@ export function createPlaceManagement({ db, config, link, audit, authorize, rate
   const scopes = { read: scope, write: scope, schedule: scope };
   const store = createPlaceRecords(db, link);
   const settings: ImportSettings = { databaseUrl, baseUrl };
-  const importer = createImporter(
-    { store, errors: placeErrors },
-    new URL('./import-worker.ts', import.meta.url),
-    settings,
-  );
-  const { router } = createManagement({
+  return createManagement({
     store,
     errors: placeErrors,
     link,
-    importer,
-    mandatory,
-    formats,
+    importThread: { module: new URL('./import-worker.ts', import.meta.url), settings },
     baseUrl,
     scope,
     title: 'Management API of Bookings',
@@ -60,7 +51,6 @@ export function createPlaceManagement({ db, config, link, audit, authorize, rate
       audit({ caller: { clientId, subject }, requestId }, event);
     },
   });
-  return router;
 }
 
 const events = {

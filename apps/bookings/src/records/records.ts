@@ -12,9 +12,6 @@ import { createFacilityKind } from './facility.ts';
 import { createLocationKind } from './location.ts';
 import { lockPlacesOfService } from './places.ts';
 
-/** The sections that a file must have. */
-export const mandatory = ['facilities'];
-
 const { ERR00400, ERR00408, ERR00429, ERR00431 } = errorCatalogue;
 
 export const placeErrors = createErrors({
@@ -41,7 +38,7 @@ export function createPlaceRecords(db: Database, link: MakeLink): RecordStore {
   return {
     db,
     roots,
-    reader: createEntryReader(roots, formats, mandatory),
+    reader: createEntryReader(roots, formats, ['facilities']),
     lock: lockPlacesOfService,
     responses: {
       find: (tx, id) => find(id, new Date(), tx),

@@ -5,7 +5,7 @@ import { type Database, query } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { LRUCache } from 'lru-cache';
 import type { Caller } from '../auth/caller.ts';
-import { isText, responseSchema, textSchema } from '../http/schemas.ts';
+import { isText, responseSchema } from '../http/schemas.ts';
 import { placeErrors } from './records.ts';
 
 const integer = { type: 'integer', minimum: 0 } as const;
@@ -32,7 +32,6 @@ export function statusEndpoint(db: Database): Endpoint<Operator> {
     tag: 'Actions',
     summary: 'Get the status of a facility',
     description: 'How much a facility has, and when it was last used.',
-    params: { id: { description: 'Facility ID.', schema: textSchema, example: 'fac-north' } },
     success: {
       status: 200,
       description: 'The status.',
