@@ -540,7 +540,9 @@ test('docs/import.md lists every field of the file', async () => {
   const { 'a client': clientFields = [], ...documented } = documentedFields('Auth');
   const options = { scopes, validator: await createValidator(), encryptionKeys: undefined };
   const store = createAccountRecords(server.db, options);
-  const schema = store.reader.fileSchema as unknown as { properties: Record<string, { items: Parameters<typeof fieldsOf>[0] }> };
+  const schema = store.reader.fileSchema as unknown as {
+    properties: Record<string, { items: Parameters<typeof fieldsOf>[0] }>;
+  };
   const [facilities, accounts, clients] = ['facilities', 'accounts', 'clients'].map(
     (name) => schema.properties[name] as { items: Parameters<typeof fieldsOf>[0] },
   ) as [Section, Section, Section];

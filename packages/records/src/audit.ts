@@ -3,8 +3,8 @@ import { type Endpoint, endpointDefiner, type Schema } from '@bay-booking/common
 import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { type Queryable, query } from '@bay-booking/service/database/database';
+import { filterRows } from '@bay-booking/service/page-statements';
 import type { Entry } from './record.ts';
-import { filterRows } from './rows.ts';
 import { objectSchema, pageQuery, text, withFilters } from './schemas.ts';
 
 export interface EventRow {
@@ -21,7 +21,7 @@ export interface EventRow {
 export interface EventSource {
   /** A statement that returns every event as an `EventRow`. */
   readonly rows: string;
-  /** The filters that only this service has, and their conditions (rows.ts). */
+  /** The filters that only this service has, and their conditions (packages/service/src/page-statements.ts). */
   readonly filters?: Readonly<Record<string, Schema>>;
   readonly conditions?: Readonly<Record<string, string>>;
 }

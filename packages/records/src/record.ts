@@ -2,7 +2,8 @@
 import { hash } from 'node:crypto';
 import type { Schema } from '@bay-booking/common/endpoint';
 import type { PageRequest } from '@bay-booking/common/page';
-import type { Queryable, Transaction } from '@bay-booking/service/database/database';
+import { type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
+import { createList, type FilteredStatement } from '@bay-booking/service/page-statements';
 
 /** An error of a record or of a file. */
 export interface Problem {
@@ -147,6 +148,23 @@ export const isWritten = (
   { action, problems }: Pick<Outcome<object>, 'action' | 'problems'>,
   { isTrial }: Pick<ChangeContext, 'isTrial'>,
 ): boolean => !isTrial && action !== 'unchanged' && problems.length === 0;
+/** The reading functions of a kind. `byKey` is a condition on $1. */
+export function createReads<Row extends object, R>(
+  rows: FilteredStatement & { readonly byKey: string },
+  read: (row: Row) => Stored<R>,
+) {
+  const { columns, from, byKey } = rows;
+  const list = createList<Row>(rows);
+  return {
+    find: async (on: Queryable, key: string) =>
+      (await query<Row>(on, `select ${columns} ${from} and ${byKey}`, [key])).map(read)[0],
+    list: async (on: Queryable, filter: Entry, page: PageRequest) => {
+      const { rows: found, total } = await list(on, filter, page);
+      return { rows: found.map((row) => read(row).record), total };
+    },
+  };
+}
+
 /** A check of the field `timeZone`. The schema reports a time zone that is empty or not a string. */
 export function checkTimeZone({ timeZone }: Entry): readonly Problem[] {
   if (typeof timeZone !== 'string' || timeZone === '' || isTimeZone(timeZone)) return [];

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import {
+  createReads,
   type Entry,
   isWritten,
   type Outcome,
@@ -11,7 +12,6 @@ import {
   type RecordKind,
   Stored,
 } from '@bay-booking/records/record';
-import { createReads } from '@bay-booking/records/rows';
 import { text as filterText } from '@bay-booking/records/schemas';
 import { jsonText, type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
 import { deleteAccountWithin } from '../account/deletion-store.ts';

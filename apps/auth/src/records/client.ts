@@ -1,6 +1,7 @@
 // The record client: its metadata, its own settings, and the personal access tokens of service accounts.
 import { isDeepStrictEqual } from 'node:util';
 import {
+  createReads,
   type Entry,
   isWritten,
   outcomeOf,
@@ -9,7 +10,6 @@ import {
   type RecordKind,
   Stored,
 } from '@bay-booking/records/record';
-import { createReads } from '@bay-booking/records/rows';
 import { text as filterText } from '@bay-booking/records/schemas';
 import { jsonText, type Queryable, query } from '@bay-booking/service/database/database';
 import { accessLevels, clientSettingSchemas, type StoredClient, usesSecret } from '../clients/metadata.ts';

@@ -1,6 +1,13 @@
 // The record facility: no token names a facility that is disabled.
-import { checkTimeZone, isWritten, outcomeOf, problem, type RecordKind, Stored } from '@bay-booking/records/record';
-import { createReads } from '@bay-booking/records/rows';
+import {
+  checkTimeZone,
+  createReads,
+  isWritten,
+  outcomeOf,
+  problem,
+  type RecordKind,
+  Stored,
+} from '@bay-booking/records/record';
 import { objectSchema } from '@bay-booking/records/schemas';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { findExisting, line, storeOperatorEvents } from './outcomes.ts';

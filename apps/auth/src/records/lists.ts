@@ -1,7 +1,8 @@
 // Reads the audit trail of operators, invitations and personal access tokens, and withdraws invitations.
-import { createList } from '@bay-booking/records/rows';
+
 import { text } from '@bay-booking/records/schemas';
 import { type Queryable, query } from '@bay-booking/service/database/database';
+import { createList } from '@bay-booking/service/page-statements';
 import { isActiveClient } from '../clients/store.ts';
 
 /** The trail has no user names, because they are personal data. The paths contain those of today. */

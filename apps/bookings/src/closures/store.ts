@@ -1,7 +1,7 @@
 // Reads and writes closures: times when bays, or all bays of a location, cannot be booked.
 import type { PageRequest } from '@bay-booking/common/page';
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
-import { queryPage } from '@bay-booking/service/database/page-statements';
+import { queryPage } from '@bay-booking/service/page-statements';
 import { apiError } from '../errors.ts';
 import { type NewResponse, storeResponse } from '../idempotency/store.ts';
 import { lockFacility, lockPlaces, type Places } from '../places/locks.ts';

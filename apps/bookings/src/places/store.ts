@@ -1,7 +1,7 @@
 // Reads locations and bays of the facilities that a token names. records/ writes them.
 import type { PageRequest } from '@bay-booking/common/page';
 import { type Queryable, query } from '@bay-booking/service/database/database';
-import { queryPage } from '@bay-booking/service/database/page-statements';
+import { queryPage } from '@bay-booking/service/page-statements';
 
 export interface Facility {
   readonly id: string;

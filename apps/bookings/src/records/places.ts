@@ -1,6 +1,7 @@
 // Shares what the records facility, location and bay have in common: events, outcomes and lists.
 import {
   type ChangeContext,
+  createReads,
   isWritten,
   type Outcome,
   outcomeOf,
@@ -8,7 +9,6 @@ import {
   problem,
   Stored,
 } from '@bay-booking/records/record';
-import { createReads } from '@bay-booking/records/rows';
 import { type Queryable, query, send, type Transaction } from '@bay-booking/service/database/database';
 
 /**

@@ -1,7 +1,7 @@
 // Reads the history: the entries of one booking, and the entries of a facility.
 import type { PageRequest } from '@bay-booking/common/page';
 import type { Database } from '@bay-booking/service/database/database';
-import { queryPage } from '@bay-booking/service/database/page-statements';
+import { queryPage } from '@bay-booking/service/page-statements';
 import { timeRange } from '../../database/sql.ts';
 import { type Actor, type BookingState, type ChangeAction, timeOfState } from '../log.ts';
 

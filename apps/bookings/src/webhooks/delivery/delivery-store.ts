@@ -7,7 +7,7 @@
 // first. The deletion of a webhook uses the same order, so these transactions cannot get into a deadlock.
 import type { PageRequest } from '@bay-booking/common/page';
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
-import { queryPage } from '@bay-booking/service/database/page-statements';
+import { queryPage } from '@bay-booking/service/page-statements';
 import type { Delivery, DeliveryState } from '../webhook.ts';
 import { deliveryStatements, pageOfDeliveries } from './delivery-statements.ts';
 
