@@ -19,7 +19,12 @@ export interface Account {
   readonly createdAt: Date;
 }
 
-export type AccountWithMemberships = Account & { readonly memberships: readonly UserMembership[] };
+/** The account of a token. */
+export interface AccountWithMemberships
+  extends Pick<Account, 'id' | 'username' | 'name' | 'email' | 'emailVerified' | 'roles'> {
+  readonly isDisabled: boolean;
+  readonly memberships: readonly UserMembership[];
+}
 
 /** If the id is left out, a random id is created. */
 export type NewAccount = Omit<Account, 'id' | 'disabledAt' | 'createdAt'> & { readonly id?: string };
@@ -27,6 +32,14 @@ export type NewAccount = Omit<Account, 'id' | 'disabledAt' | 'createdAt'> & { re
 /** The select list of `Account`. The table `account` needs the alias `a`. */
 export const accountColumns = `a.id, a.username, a.name, a.email, a.email_verified as "emailVerified", a.kind, a.roles,
   a.password_hash as "passwordHash", a.disabled_at as "disabledAt", a.created_at as "createdAt"`;
+
+/** The `AccountWithMemberships` with the alias `a`, as a JSON object. */
+export const accountWithMemberships = `json_build_object('id', a.id, 'username', a.username, 'name', a.name,
+  'email', a.email, 'emailVerified', a.email_verified, 'roles', a.roles, 'isDisabled', a.disabled_at is not null,
+  'memberships', (
+    select coalesce(json_agg(json_build_object('facilityId', f.id, 'role', m.role,
+             'requiresSecondFactor', f.requires_second_factor) order by f.id), '[]')
+      from membership m join facility f on f.id = m.facility_id where m.account_id = a.id and f.disabled_at is null))`;
 
 /** The memberships of the account with the alias `a`, as a JSON array. */
 export const membershipsOfAccount = `(
@@ -89,16 +102,12 @@ export function createAccountStore({ db }: { db: Database }) {
 
     /** Finds an account together with its roles at facilities, on which most tokens depend. */
     async findWithMemberships(id: string): Promise<AccountWithMemberships | undefined> {
-      const [account] = await query<AccountWithMemberships>(
+      const [found] = await query<{ account: AccountWithMemberships }>(
         db,
-        `select ${accountColumns}, (
-           select coalesce(jsonb_agg(jsonb_build_object('facilityId', f.id, 'role', m.role,
-                    'requiresSecondFactor', f.requires_second_factor) order by f.id), '[]')
-             from membership m join facility f on f.id = m.facility_id where m.account_id = a.id and f.disabled_at is null) as memberships
-           from account a where a.id = $1`,
+        `select ${accountWithMemberships} as account from account a where a.id = $1`,
         [withoutNul(id)],
       );
-      return account;
+      return found?.account;
     },
 
     async findByUsername(username: string): Promise<Account | undefined> {

@@ -236,8 +236,9 @@ function createFindAccount(
   facilitiesClaim: FacilitiesClaim,
 ): Configuration['findAccount'] {
   return async (ctx, id, token) => {
-    const account = await orUnavailable(() => accounts.findWithMemberships(id));
-    if (!account || account.disabledAt) return undefined;
+    const read = requestState(ctx).account;
+    const account = read?.id === id ? read : await orUnavailable(() => accounts.findWithMemberships(id));
+    if (!account || account.isDisabled) return undefined;
     requestState(ctx).account = account;
     // Before a refresh token is consumed, so it stays usable after an error here.
     if (ctx.oidc.route === 'token' && token) {

@@ -18,7 +18,9 @@ export interface RequestState {
   startedAt?: number;
   /** The rules of clients/policy.ts apply once for each request. */
   isClientChecked?: boolean;
-  account?: AccountWithMemberships;
+  /** Read with the code or refresh token. Null if it no longer exists. */
+  account?: AccountWithMemberships | null;
+  grant?: AdapterPayload | null;
   /** As it was stored before the request. */
   session?: FoundSession;
   /** The sign-in in the token request itself. */

@@ -7,6 +7,7 @@ import type { ScopeTable } from '../scopes.ts';
 import { orUnavailable } from '../unavailable.ts';
 import type { ArtifactStore } from './artifacts.ts';
 import type { DeviceCodes } from './device-codes.ts';
+import { createGrantAdapter, createSourceAdapter } from './grant-sources.ts';
 import { createPushedRequestAdapter } from './pushed-requests.ts';
 import { createRefreshTokenAdapter } from './refresh-tokens.ts';
 import { createSessionAdapter, type EndSession } from './sessions.ts';
@@ -34,12 +35,16 @@ export function createAdapter(parts: AdapterParts): (model: string) => Adapter {
       case 'Client':
         // oidc-provider never writes clients: they are imported, or created in the portal.
         return { ...adapter, find: findClient };
+      case 'AuthorizationCode':
+        return createSourceAdapter(model, adapter, parts);
       case 'DeviceCode':
         return deviceCodes.adapter;
+      case 'Grant':
+        return createGrantAdapter(adapter);
       case 'PushedAuthorizationRequest':
         return createPushedRequestAdapter(adapter, parts);
       case 'RefreshToken':
-        return createRefreshTokenAdapter(adapter, parts);
+        return createRefreshTokenAdapter(createSourceAdapter(model, adapter, parts), parts);
       case 'Session':
         return createSessionAdapter(adapter, parts);
       default:

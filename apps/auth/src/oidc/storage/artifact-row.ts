@@ -7,13 +7,15 @@ import { hashSecret } from '../../secrets.ts';
 /** These ids give nobody access to anything, so a payload may contain them. */
 const modelsWithPublicId = new Set(['Grant', 'ReplayDetection']);
 
+export const storedId = (model: string, id: string): string => (modelsWithPublicId.has(model) ? id : hashSecret(id));
+
 export const columns = 'model, id, payload, grant_id, account_id, client_id, uid, user_code, expires_at';
 export const placeholders = '$1, $2, $3::jsonb, $4, $5, $6, $7, $8, now() + make_interval(secs => $9)';
 
 /** `expiresIn` is in seconds. */
 export const valuesOf = (model: string, id: string, payload: AdapterPayload, expiresIn: number | undefined) => [
   model,
-  hashSecret(id),
+  storedId(model, id),
   jsonText(withoutSecrets(model, payload)),
   payload.grantId ?? null,
   payload.accountId ?? null,

@@ -2,9 +2,8 @@
 // of a code, exactly one succeeds.
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import type { Adapter, AdapterPayload } from 'oidc-provider';
-import { hashSecret } from '../../secrets.ts';
 import { orUnavailable, queryOrUnavailable } from '../unavailable.ts';
-import { columns, payloadOf, placeholders, rejectSecondUse, usedAt, valuesOf } from './artifact-row.ts';
+import { columns, payloadOf, placeholders, rejectSecondUse, storedId, usedAt, valuesOf } from './artifact-row.ts';
 
 interface FoundRow {
   readonly payload: AdapterPayload;
@@ -31,9 +30,8 @@ export type ArtifactStore = ReturnType<typeof createArtifactStore>;
 export function createArtifactStore({ db }: { db: Database }) {
   /** Userinfo then also rejects the JWTs of the grant. */
   const revokeGrant = async (grantId: string, on: Queryable = db): Promise<void> => {
-    await queryOrUnavailable(on, `delete from oidc_artifact where grant_id = $1 or (model = 'Grant' and id = $2)`, [
+    await queryOrUnavailable(on, `delete from oidc_artifact where grant_id = $1 or (model = 'Grant' and id = $1)`, [
       grantId,
-      hashSecret(grantId),
     ]);
   };
 
@@ -47,7 +45,7 @@ export function createArtifactStore({ db }: { db: Database }) {
       async upsert(id, payload, expiresIn) {
         await queryOrUnavailable(db, upsertById, valuesOf(model, id, payload, expiresIn));
       },
-      find: (id) => findBy(findById, hashSecret(id), id),
+      find: (id) => findBy(findById, storedId(model, id), id),
       // oidc-provider does not need the id after these two look-ups.
       findByUid: (uid) => findBy(findByUid, uid),
       findByUserCode: (userCode) => findBy(findByUserCode, userCode),
@@ -57,12 +55,15 @@ export function createArtifactStore({ db }: { db: Database }) {
             db,
             `update oidc_artifact set consumed_at = clock_timestamp()
               where model = $1 and id = $2 and consumed_at is null returning 1 as done`,
-            [model, hashSecret(id)],
+            [model, storedId(model, id)],
           ),
         );
       },
       async destroy(id) {
-        await queryOrUnavailable(db, 'delete from oidc_artifact where model = $1 and id = $2', [model, hashSecret(id)]);
+        await queryOrUnavailable(db, 'delete from oidc_artifact where model = $1 and id = $2', [
+          model,
+          storedId(model, id),
+        ]);
       },
       async revokeByGrantId(grantId) {
         await queryOrUnavailable(db, 'delete from oidc_artifact where model = $1 and grant_id = $2', [model, grantId]);
@@ -79,7 +80,7 @@ export function createArtifactStore({ db }: { db: Database }) {
         db,
         `insert into oidc_artifact (model, id, payload, expires_at)
          values ($1, $2, '{}', now() + make_interval(secs => $3)) on conflict do nothing returning 1 as done`,
-        [model, hashSecret(id), expiresIn],
+        [model, storedId(model, id), expiresIn],
       );
       return rows.length > 0;
     },

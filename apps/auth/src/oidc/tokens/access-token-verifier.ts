@@ -58,5 +58,5 @@ export async function findActive(
   if (revoked || !client) return undefined;
   if (grantId === undefined) return { client };
   const isOwn = grant?.accountId === subject && grant.clientId === clientId;
-  return isOwn && account && !account.disabledAt ? { client, grant, account } : undefined;
+  return isOwn && account && !account.isDisabled ? { client, grant, account } : undefined;
 }
