@@ -2,8 +2,7 @@
 // SP 800-63B-4 (section 3.1.1.2) requires 15 if the password is the only factor: this policy relies on an estimate of
 // the guesses instead.
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { ZxcvbnFactory } from '@zxcvbn-ts/core';
-import { adjacencyGraphs, dictionary } from '@zxcvbn-ts/language-common';
+import type { ZxcvbnFactory } from '@zxcvbn-ts/core';
 import pLimit from 'p-limit';
 import { maxPasswordLength, PasswordQueueFullError } from './passwords.ts';
 
@@ -13,12 +12,18 @@ const minScore = 2;
 
 // An estimate blocks the process: for 75 ms with the library's default limits, for 5 ms with these limits.
 const maxEstimatedLength = 40;
-const estimator = new ZxcvbnFactory({
-  dictionary,
-  graphs: adjacencyGraphs,
-  l33tMaxSubstitutions: 10,
-  maxLength: maxEstimatedLength,
-});
+let estimator: ZxcvbnFactory | undefined;
+
+/** The dictionaries take 9 MB, so they are loaded for the first new password. */
+async function loadEstimator(): Promise<ZxcvbnFactory> {
+  const [core, common] = await Promise.all([import('@zxcvbn-ts/core'), import('@zxcvbn-ts/language-common')]);
+  return new core.ZxcvbnFactory({
+    dictionary: common.dictionary,
+    graphs: common.adjacencyGraphs,
+    l33tMaxSubstitutions: 10,
+    maxLength: maxEstimatedLength,
+  });
+}
 
 /** `nextTurn` lets the process handle other requests between two estimates. */
 const oneAtATime = pLimit(1);
@@ -52,6 +57,7 @@ export async function validateNewPassword(password: string, about: readonly stri
   }
   const { score } = await oneAtATime(async () => {
     await nextTurn();
+    estimator ??= await loadEstimator();
     return estimator.check(password.slice(0, maxEstimatedLength), ['bay booking', 'baybooking', ...words]);
   });
   return score < minScore

@@ -2,14 +2,7 @@
 //
 // The signature counter is not checked: synced passkeys have none, or a lower one after a change of the device.
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import {
-  type AuthenticationResponseJSON,
-  generateAuthenticationOptions,
-  generateRegistrationOptions,
-  type RegistrationResponseJSON,
-  verifyAuthenticationResponse,
-  verifyRegistrationResponse,
-} from '@simplewebauthn/server';
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 import type { Account } from '../accounts/store.ts';
 import type { AuthConfig } from '../config.ts';
 import type { FactorStore, NewPasskey, StoredPasskey } from './store.ts';
@@ -28,6 +21,9 @@ const challengeSeconds = 3600;
 const nonceBytes = 16;
 const timeBytes = 6;
 const ceremonyTimeoutMs = 5 * 60_000;
+
+/** A program that only requests tokens never needs this module, which takes 5 MB. */
+const webauthn = () => import('@simplewebauthn/server');
 
 export type Passkeys = ReturnType<typeof createPasskeys>;
 
@@ -65,8 +61,8 @@ export function createPasskeys(
       return secondsLeft > 0 && useChallenge(bytes.toString('base64url'), secondsLeft);
     };
 
-  const requestOptions = (purpose: Purpose, allowed: readonly StoredPasskey[], isAlone: boolean) =>
-    generateAuthenticationOptions({
+  const requestOptions = async (purpose: Purpose, allowed: readonly StoredPasskey[], isAlone: boolean) =>
+    (await webauthn()).generateAuthenticationOptions({
       rpID,
       challenge: createChallenge(purpose),
       timeout: ceremonyTimeoutMs,
@@ -80,12 +76,14 @@ export function createPasskeys(
     const passkey = typeof parsed?.id === 'string' ? await findPasskey(parsed.id) : undefined;
     if (!parsed || !passkey) return undefined;
     const { id, publicKey, transports } = passkey;
-    const result = await verifyAuthenticationResponse({
-      ...expected,
-      response: parsed,
-      expectedChallenge: acceptChallenge(purpose),
-      credential: { id, publicKey: new Uint8Array(publicKey), counter: 0, transports: [...transports] },
-    }).catch(() => undefined);
+    const result = await (await webauthn())
+      .verifyAuthenticationResponse({
+        ...expected,
+        response: parsed,
+        expectedChallenge: acceptChallenge(purpose),
+        credential: { id, publicKey: new Uint8Array(publicKey), counter: 0, transports: [...transports] },
+      })
+      .catch(() => undefined);
     return result?.verified ? { passkey, isUserVerified: result.authenticationInfo.userVerified } : undefined;
   };
 
@@ -102,8 +100,8 @@ export function createPasskeys(
       return used?.passkey.accountId === accountId ? used : undefined;
     },
 
-    creationOptions: ({ id, username, name }: Account, existing: readonly StoredPasskey[]) =>
-      generateRegistrationOptions({
+    creationOptions: async ({ id, username, name }: Account, existing: readonly StoredPasskey[]) =>
+      (await webauthn()).generateRegistrationOptions({
         rpName: 'Bay Booking',
         rpID,
         userName: username,
@@ -118,11 +116,13 @@ export function createPasskeys(
     async create(accountId: string, name: string, response: string): Promise<NewPasskey | undefined> {
       const parsed = parse<RegistrationResponseJSON>(response);
       if (!parsed) return undefined;
-      const result = await verifyRegistrationResponse({
-        ...expected,
-        response: parsed,
-        expectedChallenge: acceptChallenge(`set-up of ${accountId}`),
-      }).catch(() => undefined);
+      const result = await (await webauthn())
+        .verifyRegistrationResponse({
+          ...expected,
+          response: parsed,
+          expectedChallenge: acceptChallenge(`set-up of ${accountId}`),
+        })
+        .catch(() => undefined);
       if (!result?.verified) return undefined;
       const { id, publicKey, transports = [] } = result.registrationInfo.credential;
       const known = transports.filter((transport) => /^[a-z-]{1,20}$/.test(transport)).slice(0, 10);

@@ -3,7 +3,7 @@
 // If `SMTP_URL` is unset, the mailer only logs e-mails, for development. If `MAIL` is `off`, it discards them.
 import type { Database, Queryable } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
-import { createTransport } from 'nodemailer';
+import type { createTransport, Transporter } from 'nodemailer';
 import type { AuthConfig } from '../config.ts';
 import type { Outbox, OutboxSender } from './outbox.ts';
 import { addToOutbox } from './store.ts';
@@ -59,19 +59,22 @@ export function createMailer({ mail, smtpUrl }: MailConfig, db: Database, logger
 
 export function createMailSender({ mail, mailFrom, smtpUrl }: MailConfig, logger: Logger) {
   const isOn = mail === 'on' && smtpUrl !== undefined;
-  // All timeouts are in milliseconds. The cast is needed because the types allow no `url` together with other options.
-  const transport = createTransport({
-    url: smtpUrl,
-    pool: true,
-    maxConnections: 2,
-    connectionTimeout: 10_000,
-    greetingTimeout: 10_000,
-    socketTimeout: 20_000,
-    dnsTimeout: 5_000,
-    // The text of an e-mail must never make nodemailer read a file or fetch a URL.
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  } as Parameters<typeof createTransport>[0]);
+  let transport: Transporter | undefined;
+  /** Loads nodemailer, which takes 5 MB, for the first e-mail. */
+  const openTransport = async (): Promise<Transporter> =>
+    // All timeouts are in ms. The cast is needed because the types allow no `url` together with other options.
+    (await import('nodemailer')).createTransport({
+      url: smtpUrl,
+      pool: true,
+      maxConnections: 2,
+      connectionTimeout: 10_000,
+      greetingTimeout: 10_000,
+      socketTimeout: 20_000,
+      dnsTimeout: 5_000,
+      // The text of an e-mail must never make nodemailer read a file or fetch a URL.
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    } as Parameters<typeof createTransport>[0]);
   const sender: OutboxSender = {
     results: ['sent', 'retried', 'failed', 'rejected'],
     isRepeatable: true,
@@ -80,6 +83,7 @@ export function createMailSender({ mail, mailFrom, smtpUrl }: MailConfig, logger
       const { to, subject, text, html } = payload as Email;
       try {
         // An object is one recipient. A string would be parsed as a list.
+        transport ??= await openTransport();
         await transport.sendMail({ from: mailFrom, to: { name: '', address: to }, subject, text, html });
         return { result: 'sent' };
       } catch (error) {
@@ -90,7 +94,7 @@ export function createMailSender({ mail, mailFrom, smtpUrl }: MailConfig, logger
       }
     },
   };
-  return { sender, close: () => transport.close() };
+  return { sender, close: () => transport?.close() };
 }
 
 /** Whether the mail server would reject the e-mail again. The SMTP codes 550 to 559 concern the e-mail itself. */
