@@ -1,6 +1,6 @@
 // Reads the list of revocations (table `revocation`). Triggers in apps/auth/migrations add most entries.
-import { hash } from 'node:crypto';
 import { type Database, query, transaction } from '@bay-booking/service/database/database';
+import { type RevocableToken, revocationIdsOf } from '@bay-booking/service/revocations';
 
 export interface Revocation {
   /** A hash of what has ended. */
@@ -16,19 +16,7 @@ export interface RevocationPage {
   readonly hasMore: boolean;
 }
 
-/** The claims of an access token on which its revocation depends. */
-export interface RevocableToken {
-  readonly jti?: string | undefined;
-  readonly iat?: number | undefined;
-  readonly client_id: string;
-  readonly sub: string;
-  readonly grant_id?: string;
-  readonly facilities?: readonly string[];
-}
-
 const pageSize = 5_000;
-
-const idOf = (...parts: readonly string[]): string => hash('sha256', parts.join(' '), 'base64url');
 
 export type RevocationStore = ReturnType<typeof createRevocationStore>;
 
@@ -56,17 +44,10 @@ export function createRevocationStore({ db }: { db: Database }) {
       };
     },
 
-    async isRevoked({ jti = '', iat = 0, client_id, sub, grant_id = '', facilities = [] }: RevocableToken) {
-      const ids = [
-        idOf('token', jti),
-        idOf('client', client_id),
-        idOf('grant', grant_id),
-        idOf('account', sub),
-        ...facilities.map((facility) => idOf('access', sub, facility)),
-      ];
+    async isRevoked(token: RevocableToken, issuedAt: number): Promise<boolean> {
       const rows = await query(db, 'select 1 as found from revocation where id = any ($1) and before > $2 limit 1', [
-        ids,
-        iat,
+        revocationIdsOf(token),
+        issuedAt,
       ]);
       return rows.length > 0;
     },

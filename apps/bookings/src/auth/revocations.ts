@@ -1,8 +1,8 @@
 // Reads the authorization server's list of ended rights, so that tokens of these rights are rejected before they expire
 // (docs/behaviour.md, "Revoked tokens").
-import { hash } from 'node:crypto';
 import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
+import { revocationIdsOf } from '@bay-booking/service/revocations';
 import jsonwebtoken, { type Jwt } from 'jsonwebtoken';
 import { withAndWithoutSlash } from './access-token.ts';
 import type { Caller } from './caller.ts';
@@ -109,7 +109,8 @@ export function createRevocations(options: RevocationsOptions) {
     read,
     /** Increases with every change of the list. Undefined until the list was read. */
     version: (): number | undefined => list && version,
-    isRevoked: (caller: Caller): boolean => idsOf(caller).some((id) => caller.issuedAt < (list?.entries.get(id) ?? 0)),
+    isRevoked: (caller: Caller): boolean =>
+      revocationIdsOf(caller).some((id) => caller.issuedAt < (list?.entries.get(id) ?? 0)),
     /** The milliseconds since the list was last read to its end. */
     age: (): number | undefined => (readAt === undefined ? undefined : performance.now() - readAt),
     start: (): (() => Promise<void>) => {
@@ -118,17 +119,6 @@ export function createRevocations(options: RevocationsOptions) {
       return loop.stop;
     },
   };
-}
-
-/** Returns the ids of every right that a token depends on. The list contains hashes and therefore reveals no ids. */
-function idsOf({ tokenId, clientId, grantId, subject, facilities }: Caller): readonly string[] {
-  return [
-    `token ${tokenId}`,
-    `client ${clientId}`,
-    `grant ${grantId}`,
-    `account ${subject}`,
-    ...facilities.map((facility) => `access ${subject} ${facility}`),
-  ].map((right) => hash('sha256', right, 'base64url'));
 }
 
 async function fetchPage(

@@ -9,6 +9,7 @@ import {
   type Transaction,
   transaction,
 } from '@bay-booking/service/database/database';
+import { revocationIdInSql } from '@bay-booking/service/revocations';
 import { type Caller, ownerOf } from '../auth/caller.ts';
 import type { EndedRight } from '../auth/revocations.ts';
 import { readBayStates, readClock } from '../availability/bay-states.ts';
@@ -48,16 +49,13 @@ where facility_id = $1 and id = $2::uuid and expires_at > clock_timestamp() for 
 const extendHold = 'update booking_hold set expires_at = $3::timestamptz where facility_id = $1 and id = $2::uuid';
 const deleteHold = 'delete from booking_hold where facility_id = $1 and id = $2::uuid returning id';
 
-/** The id of a right is a hash (auth/revocations.ts). */
-const idOf = (right: string): string =>
-  `translate(encode(sha256(convert_to(${right}, 'UTF8')), 'base64'), '+/=', '-_')`;
-
 /** Finds the live holds of the rights $1. */
 const findHoldsOfRights = `select facility_id as "facilityId", id, account, access,
   extract(epoch from authorized_at)::float8 as "authorizedAt"
 from (
   select facility_id, id, authorized_at,
-    ${idOf("'account ' || subject")} as account, ${idOf("'access ' || subject || ' ' || facility_id")} as access
+    ${revocationIdInSql('account', 'subject')} as account,
+    ${revocationIdInSql('access', 'subject', 'facility_id')} as access
   from booking_hold where expires_at > clock_timestamp()
 ) hold where account in (select unnest($1::text[])) or access in (select unnest($1::text[]))`;
 

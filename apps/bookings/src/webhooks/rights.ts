@@ -1,21 +1,45 @@
 // Ends the deliveries of webhooks whose owner, client or grant has lost its rights.
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
-import {
-  deleteEmpty,
-  failDeliveries,
-  findLostFacilities,
-  pauses,
-  removeCursors,
-  removeFacilities,
-} from './rights-statements.ts';
+import { revocationIdInSql } from '@bay-booking/service/revocations';
+import type { EndedRight } from '../auth/revocations.ts';
+import { fail } from './delivery/delivery-statements.ts';
 
-/** An entry of the list of revocations. */
-export interface Revocation {
-  /** The SHA-256 of what has ended, in base64url. */
-  readonly id: string;
-  /** Tokens that were issued before this time, in seconds since 1970, have no rights any more. */
-  readonly before: number;
-}
+/** A table of the parameters $1 (the ids) and $2 (`before`). */
+const revoked = 'unnest($1::text[], $2::float8[]) as revoked (revocation_id, before)';
+const isRevoked = (...right: Parameters<typeof revocationIdInSql>): string =>
+  `${revocationIdInSql(...right)} = revocation_id and token_issued_at < to_timestamp(before)`;
+
+/** Parameter $3 is the reason. The order of the ids prevents deadlocks (delivery/delivery-store.ts). */
+const pauseWhere = (
+  kind: 'client' | 'grant' | 'account',
+  column: string,
+): string => `update webhook set state = 'paused', paused_because = $3
+where id in (
+  select id from webhook join ${revoked} on ${isRevoked(kind, column)}
+  where state <> 'disabled' and paused_because is distinct from $3 order by id for no key update of webhook)`;
+
+const pauses = [
+  [pauseWhere('client', 'client_id'), 'the client was revoked, has expired or lost rights'],
+  [pauseWhere('grant', 'grant_id'), 'the grant was ended'],
+  [pauseWhere('account', 'owner'), 'the account was disabled'],
+] as const;
+
+const findLostFacilities = `select id as "webhookId", facility_id as "facilityId"
+from webhook cross join unnest(facility_ids) as facility (facility_id)
+join ${revoked} on ${isRevoked('access', 'owner', 'facility_id')}
+order by id for no key update of webhook`;
+
+// The parameters of the next statements are two arrays: the webhook and the facility of each pair.
+const pairs = 'unnest($1::uuid[], $2::text[]) as lost (webhook_id, facility_id)';
+const removeFacilities = `update webhook set facility_ids = array(
+  select facility_id from unnest(facility_ids) with ordinality as kept (facility_id, position)
+  where (id, facility_id) not in (select webhook_id, facility_id from ${pairs}) order by position)
+where id in (select webhook_id from ${pairs})`;
+const removeCursors = `delete from webhook_cursor cursor using ${pairs}
+where cursor.webhook_id = lost.webhook_id and cursor.facility_id = lost.facility_id`;
+const failDeliveries = `update webhook_delivery delivery set ${fail} from ${pairs}
+where delivery.webhook_id = lost.webhook_id and delivery.facility_id = lost.facility_id and state = 'pending'`;
+const deleteEmpty = "delete from webhook where id = any($1::uuid[]) and facility_ids = '{}'";
 
 export interface WebhookFacility {
   readonly webhookId: string;
@@ -23,13 +47,12 @@ export interface WebhookFacility {
 }
 
 /**
- * Ends what follows from entries of the list of revocations, which may have been read before. An id is the hash of
- * `client {client_id}`, `grant {grant_id}` or `account {sub}`, which pause webhooks, or of `access {sub} {facility}`,
- * which removes the facility from the webhooks of the owner.
+ * Ends what follows from entries of the list of revocations, which may have been read before: pauses webhooks,
+ * and removes facilities that the owner has lost.
  */
-export async function endWebhookRights(db: Database, entries: readonly Revocation[]): Promise<void> {
+export async function endWebhookRights(db: Database, entries: readonly EndedRight[]): Promise<void> {
   if (entries.length === 0) return;
-  const values = [entries.map(({ id }) => Buffer.from(id, 'base64url')), entries.map(({ before }) => before)];
+  const values = [entries.map(({ id }) => id), entries.map(({ before }) => before)];
   for (const [statement, reason] of pauses) await query(db, statement, [...values, reason]);
   await transaction(db, async (tx) => {
     takeOutFacilities(tx, await query<WebhookFacility>(tx, findLostFacilities, values));

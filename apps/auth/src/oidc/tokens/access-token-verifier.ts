@@ -48,9 +48,9 @@ export async function findActive(
   findAccount: FindAccount,
   isRevoked: RevocationStore['isRevoked'],
 ) {
-  const { client_id: clientId, grant_id: grantId, sub: subject } = token;
+  const { jti: tokenId, client_id: clientId, grant_id: grantId, sub: subject, facilities = [], iat = 0 } = token;
   const [revoked, client, grant, account] = await Promise.all([
-    orUnavailable(() => isRevoked(token)),
+    orUnavailable(() => isRevoked({ tokenId, clientId, grantId, subject, facilities }, iat)),
     provider.Client.find(clientId),
     grantId === undefined ? undefined : provider.Grant.find(grantId),
     grantId === undefined ? undefined : orUnavailable(() => findAccount(subject)),

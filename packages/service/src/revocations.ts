@@ -1,0 +1,29 @@
+// Defines the ids of the list of revocations. An id is the hash of a right, such as `client ID`, so the list reveals no
+// ids of clients and accounts. In the schema of auth, `add_revocation` computes the same hash.
+import { hash } from 'node:crypto';
+
+/** The claims of an access token on which its revocation depends. */
+export interface RevocableToken {
+  readonly tokenId: string | undefined;
+  readonly clientId: string;
+  readonly grantId: string | undefined;
+  readonly subject: string;
+  readonly facilities: readonly string[];
+}
+
+const idOf = (...right: readonly (string | undefined)[]): string => hash('sha256', right.join(' '), 'base64url');
+
+/** Returns the ids of every right that the token depends on. */
+export const revocationIdsOf = ({ tokenId, clientId, grantId, subject, facilities }: RevocableToken) => [
+  idOf('token', tokenId),
+  idOf('client', clientId),
+  idOf('grant', grantId),
+  idOf('account', subject),
+  ...facilities.map((facility) => idOf('access', subject, facility)),
+];
+
+/** Returns the SQL expression of the id of a right. `columns` are the columns that follow the kind of the right. */
+export const revocationIdInSql = (kind: 'client' | 'grant' | 'account' | 'access', ...columns: readonly string[]) => {
+  const right = [`'${kind}'`, ...columns].join(" || ' ' || ");
+  return `translate(encode(sha256(convert_to(${right}, 'UTF8')), 'base64'), '+/=', '-_')`;
+};
