@@ -3,7 +3,8 @@ import { preset } from '../packages/testkit/jest/preset.js';
 export default {
   ...preset,
   testMatch: ['<rootDir>/**/*.test.ts'],
-  maxWorkers: 2,
+  // Many tests wait for a condition, such as the restart of a service, so three use two cores well.
+  maxWorkers: 3,
   // The condition `@bay-booking/source` selects the source of packages/client, which is not built in this repository.
   testEnvironmentOptions: { customExportConditions: ['@bay-booking/source', 'node', 'node-addons'] },
 };

@@ -53,7 +53,7 @@ import { createPlacesStore } from './places/store.ts';
 import { createPlaceManagement } from './records/management.ts';
 import { createActivity } from './records/status.ts';
 import { formats } from './time/date-times.ts';
-import { endWebhookRights } from './webhooks/rights.ts';
+import { endWebhookRights } from './webhooks/rights-store.ts';
 import { createWebhooks } from './webhooks/webhooks.ts';
 
 export interface AppOptions {

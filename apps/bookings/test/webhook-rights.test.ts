@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { query } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';
-import { endWebhookRights } from '../src/webhooks/rights.ts';
+import { endWebhookRights } from '../src/webhooks/rights-store.ts';
 import { errorCodes } from './support/booking-requests.ts';
 import { createTestSystem } from './support/test-system.ts';
 

@@ -1,6 +1,6 @@
 // Creates clients of the Bookings API.
 import { createAuthorizedFetch } from './authorized-fetch.ts';
-import type { Send } from './operations.ts';
+import type { RequestOptions, Send } from './operations.ts';
 import type { BookingsClientOptions } from './options.ts';
 import { createSend } from './request.ts';
 import {
@@ -12,13 +12,12 @@ import {
   type Holds,
 } from './resources/availability.ts';
 import { type Bookings, createBookings } from './resources/bookings.ts';
-import { type Changes, createChanges } from './resources/changes.ts';
+import { type BookingsHistory, type Changes, createChanges, createHistory } from './resources/changes.ts';
 import { createGroups, type Groups } from './resources/groups.ts';
-import { type BookingsHistory, createHistory } from './resources/history.ts';
-import { createMe } from './resources/me.ts';
 import { type Bays, createBays, createLocations, type Locations } from './resources/places.ts';
 import { createWebhooks, type Webhooks } from './resources/webhooks.ts';
-import { expectSecure } from './secure-address.ts';
+import type { Me } from './schemas.ts';
+import { expectSecure } from './tokens/client-credentials.ts';
 
 export interface BookingsClient {
   readonly bookings: Bookings;
@@ -80,12 +79,23 @@ export type { ApiResponse, OperationId, RequestOf, RequestOptions, ResultOf } fr
 export type * from './options.ts';
 export type { AvailabilitySearch, Closures, Holds } from './resources/availability.ts';
 export type { Bookings } from './resources/bookings.ts';
-export type { ChangePage, Changes, FollowChangesOptions, ReadChangesOptions } from './resources/changes.ts';
+export type {
+  BookingsHistory,
+  ChangePage,
+  Changes,
+  FollowChangesOptions,
+  ReadChangesOptions,
+} from './resources/changes.ts';
 export type { Groups } from './resources/groups.ts';
-export type { BookingsHistory } from './resources/history.ts';
 export type { PagedList } from './resources/paged-list.ts';
 export type { Bays, Locations } from './resources/places.ts';
 export type { ChangeOptions, CreateOptions, Versioned } from './resources/versions.ts';
 export type { Webhooks } from './resources/webhooks.ts';
 export type * from './schemas.ts';
 export { type Times, type WeeklyTimes, weekly } from './weekly.ts';
+
+/** Reads the rights of the client's access token. */
+const createMe =
+  (send: Send) =>
+  async (options?: RequestOptions): Promise<Me> =>
+    (await send('getMe', { ...options })).data;

@@ -1,9 +1,11 @@
 // Runs `npm start`: embedded PostgreSQL, both services as child processes, the demo and the printed summary.
 import { readSettings } from './settings.ts';
-import { watchForStop } from './stopping.ts';
 import { summary } from './summary.ts';
 import { type StartedParts, startSystem } from './system.ts';
 
+const PARENT_CHECK_MS = 500;
+/** Under npm, one Ctrl-C sends two signals: one from the terminal and one from npm. */
+const SAME_KEYPRESS_MS = 1_000;
 const startedAt = performance.now();
 const print = (line: string) => process.stdout.write(`${line}\n`);
 // Writing fails after the terminal has closed, but this process must still stop the services.
@@ -41,3 +43,35 @@ try {
 await Promise.all(parts.services.map((service) => service.stop()));
 for (const stop of parts.stopFunctions.reverse()) await stop().catch(reportError);
 process.exit(exitCode);
+
+/**
+ * Returns a signal that aborts when the system must stop. Calls `onStop` with the reason. Calls `onSecondSignal` for
+ * each signal that arrives more than a second later.
+ */
+function watchForStop(options: {
+  isUnderNpm: boolean;
+  onStop: (reason: string) => void;
+  onSecondSignal: () => void;
+}): AbortSignal {
+  const controller = new AbortController();
+  let stoppedAt = 0;
+  const requestStop = (reason: string) => {
+    if (!controller.signal.aborted) {
+      stoppedAt = Date.now();
+      options.onStop(reason);
+      controller.abort(new Error(reason));
+    } else if (Date.now() - stoppedAt > SAME_KEYPRESS_MS) options.onSecondSignal();
+  };
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => requestStop(name));
+  if (options.isUnderNpm) {
+    // When npm ends, the launcher gets another parent process.
+    const parent = process.ppid;
+    const timer = setInterval(() => {
+      if (process.ppid === parent) return;
+      clearInterval(timer);
+      if (!controller.signal.aborted) requestStop('npm has ended');
+    }, PARENT_CHECK_MS);
+    timer.unref();
+  }
+  return controller.signal;
+}

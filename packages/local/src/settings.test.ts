@@ -1,7 +1,7 @@
 // Tests how `npm start` reads its environment variables, and which variables it passes to each service.
 import { describe, expect, test } from '@jest/globals';
-import { demoData, reasonForNoDemo } from './demo.ts';
 import { readSettings, serviceEnvironment } from './settings.ts';
+import { demoData, reasonForNoDemo } from './system.ts';
 
 const secrets = { cookieKeys: 'cookie', keyEncryptionKey: 'key', webhookKey: 'hook' };
 /** Reads the settings of `npm start` without arguments, with the variables `env`. */

@@ -1,8 +1,8 @@
 // Tests that the summary of `npm start` names every client and every account of the demo.
 import { expect, test } from '@jest/globals';
-import { demoData } from './demo.ts';
 import { readSettings } from './settings.ts';
 import { summary } from './summary.ts';
+import { demoData } from './system.ts';
 
 interface Demo {
   readonly accounts: readonly { username: string; password: string }[];

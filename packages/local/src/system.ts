@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findLauncher, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { findHistoryProblem } from '@bay-booking/service/database/migrate';
+import { isLoopback } from '@bay-booking/service/public-address';
 import { startSocialProviders } from '@bay-booking/social-stand-ins/providers';
 import { runCommand, type Service, startService } from './children.ts';
 import { prepareDataFolder, readSecrets, type Secrets, writePrivately } from './data-folder.ts';
 import { ensureDatabase, hasAccounts, roles, shareSecrets } from './databases.ts';
-import { demoAccountIds, demoData, publishedPasswords, reasonForNoDemo } from './demo.ts';
 import { completeClient, type Demo } from './demo-page/clients.ts';
 import { startDemoPage } from './demo-page/server.ts';
 import { createMails, type Mails } from './mails.ts';
@@ -178,4 +178,22 @@ async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<vo
   const port = app === 'auth' ? settings.authPort : settings.bookingsPort;
   const endedEarly = service.ended.then((message) => Promise.reject(new Error(message)));
   await Promise.race([untilReady(settings.host, port, signal), endedEarly]);
+}
+
+/** `baseUrl` is the base URL of bookings, which serves the day sheet. */
+export function demoData(app: AppName, { scopeBase, baseUrl }: Pick<Settings, 'scopeBase' | 'baseUrl'>): string {
+  const text = readFileSync(join(import.meta.dirname, '../demo', `${app}.json`), 'utf8');
+  return text.replaceAll('{scope_base}', scopeBase).replaceAll('{bookings_url}', baseUrl);
+}
+
+export const demoAccountIds = (): readonly string[] =>
+  JSON.parse(demoData('auth', { scopeBase: '', baseUrl: '' })).accounts.map(({ id }: { id: string }) => id);
+
+export const publishedPasswords = 'and the passwords of the demo are published';
+
+/** Returns why the demo is not loaded: ISSUER or HOST is not a loopback address, or NODE_ENV is production. */
+export function reasonForNoDemo({ host, issuer }: Settings): string {
+  if (!isLoopback(issuer)) return `ISSUER is ${issuer}, ${publishedPasswords}, so it is only for loopback addresses`;
+  if (isLoopbackHost(host)) return 'NODE_ENV is production';
+  return `HOST is ${host}, ${publishedPasswords}, so it needs a loopback address or DEMO=yes`;
 }

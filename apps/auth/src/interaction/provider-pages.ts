@@ -5,7 +5,7 @@ import { type ErrorMessage, errorMessages } from '../html/error-page.ts';
 import { type FindLayoutUser, renderPage } from '../html/render.ts';
 import type { ErrorPage, ProviderPages } from '../oidc/pages.ts';
 import { routes } from '../oidc/paths.ts';
-import { deviceMessages } from './device/device-messages.ts';
+import { deviceMessages } from './device/device-pages.ts';
 
 const messagesByError: Readonly<Record<string, ErrorMessage>> = {
   not_found: {

@@ -50,23 +50,27 @@ const requestUrl = (params: Record<string, string> = {}): string =>
     ...params,
   });
 
-/**
- * Opens a page in a new browser context. No application runs at the redirect URIs of the demo clients, so the context
- * itself responds to requests for these URIs.
- */
-async function newPage({
-  javaScriptEnabled = false,
-  ...options
-}: {
-  javaScriptEnabled?: boolean;
-  timezoneId?: string;
-} = {}): Promise<Page> {
+async function openPage(javaScriptEnabled: boolean, timezoneId?: string): Promise<Page> {
   const [viewport] = viewports as [Viewport];
-  const context = await browser.newContext({ ...contextOptions(viewport, javaScriptEnabled), ...options });
+  const context = await browser.newContext({
+    ...contextOptions(viewport, javaScriptEnabled),
+    ...(timezoneId && { timezoneId }),
+  });
+  // No application runs at the redirect URIs of the demo clients, so the context responds to requests for them.
   await context.route('http://localhost:4010/**', (route) =>
     route.fulfill({ contentType: 'text/html', body: '<title>The application</title>' }),
   );
   return context.newPage();
+}
+
+let pageWithoutScripts: Promise<Page> | undefined;
+
+/** Returns a page without cookies. Opening a page takes Chromium long, so the tests share one. */
+async function newPage(): Promise<Page> {
+  pageWithoutScripts ??= openPage(false);
+  const page = await pageWithoutScripts;
+  await page.context().clearCookies();
+  return page;
 }
 
 /** Fills in the fields, and then clicks the button if there is one. */
@@ -173,24 +177,20 @@ describe('pages without JavaScript', () => {
     'the page “%s” has no axe violation and does not overflow, at every width and in both colour schemes',
     async (name) => {
       const page = await newPage();
-      try {
-        await pages[name]?.(page);
-        expect(await page.title()).toMatch(/ · Bay Booking$/);
-        expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1);
-        expect(await findOverflowingWidths(page)).toEqual([]);
-        const copy = await copyForAxe(page);
-        for (const { width, scheme } of viewports) {
-          for (const open of [page, copy]) {
-            await open.setViewportSize({ width, height: 900 });
-            await open.emulateMedia({ colorScheme: scheme });
-          }
-          const violations = await findViolations(copy);
-          const overflows = await overflowsHorizontally(page);
-          expect({ width, scheme, violations, overflows }).toEqual({ width, scheme, violations: [], overflows: false });
-          await saveScreenshot(page, `${name.replaceAll(/[^a-z]+/g, '-')}-${width}-${scheme}`);
+      await pages[name]?.(page);
+      expect(await page.title()).toMatch(/ · Bay Booking$/);
+      expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1);
+      expect(await findOverflowingWidths(page)).toEqual([]);
+      const copy = await copyForAxe(page);
+      for (const { width, scheme } of viewports) {
+        for (const open of [page, copy]) {
+          await open.setViewportSize({ width, height: 900 });
+          await open.emulateMedia({ colorScheme: scheme });
         }
-      } finally {
-        await page.context().close();
+        const violations = await findViolations(copy);
+        const overflows = await overflowsHorizontally(page);
+        expect({ width, scheme, violations, overflows }).toEqual({ width, scheme, violations: [], overflows: false });
+        await saveScreenshot(page, `${name.replaceAll(/[^a-z]+/g, '-')}-${width}-${scheme}`);
       }
     },
     60_000,
@@ -296,14 +296,14 @@ describe('flows without JavaScript', () => {
 
 describe('pages with JavaScript', () => {
   withBrowser('the account page shows times in the time zone of the viewer, and names that zone', async () => {
-    const page = await newPage({ javaScriptEnabled: true, timezoneId: 'Asia/Tokyo' });
+    const page = await openPage(true, 'Asia/Tokyo');
     await signIn(page);
     expect(await page.locator('time').first().textContent()).toMatch(/^\d+ \w+ \d{4}, \d\d:\d\d$/);
     expect(await page.getByText('Times are in Asia/Tokyo.').count()).toBe(1);
   });
 
   withBrowser('response_mode=form_post reaches the application', async () => {
-    const page = await newPage({ javaScriptEnabled: true });
+    const page = await openPage(true);
     const posted = page.waitForRequest((request) => request.url() === webCallback);
     await signIn(page, requestUrl({ response_mode: 'form_post' }));
     await page.getByRole('button', { name: 'Allow', exact: true }).click();

@@ -6,8 +6,7 @@ import { revocationIdsOf } from '@bay-booking/service/revocations';
 import jsonwebtoken, { type Jwt } from 'jsonwebtoken';
 import { withAndWithoutSlash } from './access-token.ts';
 import type { Caller } from './caller.ts';
-import { fetchText } from './fetch-text.ts';
-import type { SigningKeys } from './signing-keys.ts';
+import { fetchText, type SigningKeys } from './signing-keys.ts';
 
 /** Tokens of the right `id` that were issued before `before` (seconds since 1970) are rejected. */
 export interface EndedRight {

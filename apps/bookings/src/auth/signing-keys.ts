@@ -7,7 +7,6 @@ import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
 import { JwksClient } from 'jwks-rsa';
-import { fetchText } from './fetch-text.ts';
 
 export interface SigningKey {
   readonly key: KeyObject;
@@ -124,4 +123,20 @@ async function fetchJson(uri: string, timeout: number): Promise<Record<string, u
   const json: unknown = JSON.parse(await fetchText(uri, timeout));
   if (typeof json !== 'object' || json === null) throw new Error(`${uri} did not return a JSON object`);
   return json as Record<string, unknown>;
+}
+
+const maxResponseBytes = 1_000_000;
+
+export async function fetchText(uri: string, timeout: number): Promise<string> {
+  const signal = AbortSignal.timeout(timeout);
+  const request = () => fetch(uri, { signal, redirect: 'error' });
+  // When an instance of auth stops, its connections break. Another instance may respond to the second attempt.
+  const response = await request().catch((error: unknown) => (signal.aborted ? Promise.reject(error) : request()));
+  if (!response.ok) throw new Error(`${uri} returned status ${response.status}`);
+  let text = '';
+  for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += chunk;
+    if (text.length > maxResponseBytes) throw new Error(`${uri} returned more than ${maxResponseBytes} bytes`);
+  }
+  return text;
 }

@@ -2,8 +2,8 @@
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { reservationError, validateReservation } from '../availability/reservation.ts';
 import type { ApiRequest } from '../http/shared-services.ts';
+import { findHold } from './drafts.ts';
 import { findBooking, writeAtFacility } from './find.ts';
-import { findHold } from './hold.ts';
 import { type Booking, bookingResponse, checkIfMatch, errorContextOf, metadataOf } from './resource.ts';
 import type { BookingServices } from './services.ts';
 import { pick, type UpdateField, updateFields } from './storage/columns.ts';

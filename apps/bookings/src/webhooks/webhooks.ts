@@ -3,8 +3,10 @@
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
+import type { Metrics } from '@bay-booking/service/metrics';
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import { createSecretBox } from '@bay-booking/service/secret-box';
+import { Counter, Gauge } from 'prom-client';
 import type { Caller } from '../auth/caller.ts';
 import type { FeedStore } from '../changes/feed/store.ts';
 import type { BookingState } from '../changes/log.ts';
@@ -16,9 +18,8 @@ import { createWebhookStore } from './api/store.ts';
 import { createCursorStore } from './delivery/cursor-store.ts';
 import { createDeliveryStore } from './delivery/delivery-store.ts';
 import { startFeeder } from './delivery/feeder.ts';
-import { observeDeliveries } from './delivery/metrics.ts';
 import { createResend } from './delivery/resend-store.ts';
-import { startWorker, type Worker } from './delivery/worker.ts';
+import { type Outcome, outcomes, startWorker, type Worker } from './delivery/worker.ts';
 import { reencryptSecrets } from './reencrypt.ts';
 
 const dayMilliseconds = 86_400_000;
@@ -92,4 +93,34 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
       };
     },
   };
+}
+
+/**
+ * Returns the function that counts an attempt to deliver. `oldestDue` is called each time Prometheus collects the
+ * metrics. It returns when the oldest waiting delivery was due, or undefined if no delivery waits.
+ */
+function observeDeliveries(
+  { registry }: Metrics,
+  oldestDue: () => Promise<Date | undefined>,
+  now: () => Date,
+): (outcome: Outcome) => void {
+  const counter = new Counter({
+    name: 'webhook_deliveries_total',
+    help: 'Attempts to deliver an event, by outcome: delivered, retried (failed, repeated later) or failed (last attempt).',
+    labelNames: ['outcome'],
+    registers: [registry],
+  });
+  // Prometheus sees the increase from 0 to 1.
+  for (const outcome of outcomes) counter.inc({ outcome }, 0);
+  new Gauge({
+    name: 'webhook_oldest_pending_seconds',
+    help: 'Seconds that the oldest due delivery of the active webhooks has waited; 0 if none waits.',
+    registers: [registry],
+    async collect() {
+      // If the database is unavailable, the gauge is 0, and Prometheus still gets all other metrics.
+      const due = await oldestDue().catch(() => undefined);
+      this.set(due ? Math.max((now().getTime() - due.getTime()) / 1000, 0) : 0);
+    },
+  });
+  return (outcome) => counter.inc({ outcome });
 }

@@ -1,10 +1,11 @@
 // Reads and follows the change feed. The feed has one entry for each booking, sorted by the booking's latest change.
+// Also reads the history, which has one entry for each change.
 import { BookingsApiError, type BookingsError } from '../errors.ts';
-import type { RequestOf, Send } from '../operations.ts';
+import type { RequestOf, RequestOptions, Send } from '../operations.ts';
 import { isTransient, retryDelay } from '../retry.ts';
-import type { BookingChange } from '../schemas.ts';
+import type { BookingChange, History, HistoryQuery } from '../schemas.ts';
 import { sleep } from '../timeout.ts';
-import { continuedAt } from './paged-list.ts';
+import { continuedAt, type PagedList, pagedList } from './paged-list.ts';
 
 export interface ReadChangesOptions {
   /** Needed only if the token names several facilities. */
@@ -98,3 +99,11 @@ function requestAt(request: FeedRequest, position: string): FeedRequest {
   if (request.query?.limit !== undefined) address.searchParams.set('limit', String(request.query.limit));
   return continuedAt<'listBookingChanges'>(request, address.href);
 }
+
+export type BookingsHistory = ReturnType<typeof createHistory>;
+
+export const createHistory = (send: Send) => ({
+  /** Lists the changes that match every filter, newest first. */
+  list: (query: HistoryQuery = {}, options?: RequestOptions): PagedList<History> =>
+    pagedList(send, 'listHistory', { query, ...options }),
+});

@@ -1,10 +1,9 @@
 // Requests access tokens with the client credentials grant (RFC 6749) and a secret or a signed assertion (RFC 7523).
-
 import type { CryptoKey } from 'oauth4webapi';
 import * as oauth from 'oauth4webapi';
+
 import { BookingsConnectionError, BookingsTokenError } from '../errors.ts';
 import type { ClientCredentials, PrivateJwk } from '../options.ts';
-import { expectSecure } from '../secure-address.ts';
 import { withTimeout } from '../timeout.ts';
 import type { AccessToken } from './token-source.ts';
 
@@ -136,4 +135,11 @@ export async function importPrivateKey(
   // `importKey` rejects a key whose `alg`, `use` or `key_ops` contradicts `parameters`.
   const { kid = keyId, alg: _alg, use: _use, key_ops: _operations, ...jwk } = key;
   return { key: await crypto.subtle.importKey('jwk', jwk, parameters, false, ['sign']), ...(kid && { kid }) };
+}
+
+/** Rejects URLs that would receive a secret or token unencrypted. */
+export function expectSecure(address: URL, allowInsecureHttp: boolean): void {
+  const isThisMachine = ['localhost', '127.0.0.1', '[::1]'].includes(address.hostname);
+  if (address.protocol === 'https:' || (address.protocol === 'http:' && (allowInsecureHttp || isThisMachine))) return;
+  throw new TypeError(`${address.origin} is not https. With allowInsecureHttp, tokens are sent without encryption`);
 }

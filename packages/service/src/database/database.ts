@@ -1,13 +1,13 @@
-// Connects to PostgreSQL and runs statements and transactions.
+// Connects to PostgreSQL, runs statements and transactions, and logs when the database becomes unavailable.
 import { EventEmitter } from 'node:events';
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
-import { errorCode, isConnectionError, isTransactionConflict } from './errors.ts';
+import type { Logger } from '../logging.ts';
+import { errorCode, isConnectionError, isOutage, isTransactionConflict } from './errors.ts';
 import { createErrorInspector, type InspectError, isSchemaRelated } from './schema-version.ts';
 
 export { errorCode, isUnavailable, markAsUnavailable } from './errors.ts';
 export { collectDatabaseMetrics } from './metrics.ts';
-export { logOutages } from './outages.ts';
 
 /** Converts a column's string to a JavaScript value, depending on the column's type. */
 export type TypeParsers = pg.CustomTypesConfig;
@@ -242,4 +242,30 @@ export function jsonText(value: unknown): string {
   const text = JSON.stringify(value);
   if (!text.includes(escapedNul)) return text;
   return JSON.stringify(value, (_key, entry) => (typeof entry === 'string' ? entry.replaceAll('\0', '') : entry));
+}
+
+const outageLineMs = 60_000;
+
+/**
+ * During an outage, writes one line per minute with the number of failures. The line of each failed request has its own
+ * cause.
+ */
+export function logOutages({ connections: { events } }: Database, logger: Logger): void {
+  let lastLineAt = Number.NEGATIVE_INFINITY;
+  let failures = 0;
+  let isAnnounced = false;
+  events.on('failure', (err) => {
+    if (!isOutage(err)) return;
+    failures += 1;
+    if (performance.now() - lastLineAt < outageLineMs) return;
+    lastLineAt = performance.now();
+    isAnnounced = true;
+    logger.error({ err, failures }, 'database unavailable');
+    failures = 0;
+  });
+  events.on('success', () => {
+    if (!isAnnounced) return;
+    isAnnounced = false;
+    logger.info({ failures }, 'database available again');
+  });
 }

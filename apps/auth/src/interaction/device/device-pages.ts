@@ -4,12 +4,33 @@ import { type Request, type Response, Router } from 'express';
 import type { Audit } from '../../audit/audit.ts';
 import type { UserCodeGuard } from '../../guard/user-code-guard.ts';
 import type { CsrfTokens } from '../../html/csrf-tokens.ts';
+import type { ErrorMessage } from '../../html/error-page.ts';
 import { field, queryText, setRetryAfterAndExplain } from '../../html/forms.ts';
 import type { FormState, Site } from '../../html/site.ts';
 import { type DeviceRequest, type FindDeviceRequest, formatUserCode } from '../../oidc/authorization/device-sign-in.ts';
 import { routes } from '../../oidc/paths.ts';
 import type { BrowserSessions } from '../sign-in/browser-session.ts';
-import { deviceMessages } from './device-messages.ts';
+
+export const deviceMessages = {
+  denied: {
+    title: 'The device is not connected',
+    text: 'You did not allow the sign-in. You can close this page.',
+  },
+  expired: {
+    title: 'The device is not connected',
+    text:
+      'The code has expired or was used already, or this page was open for too long. ' +
+      'If your device still shows a code, enter this code again. Otherwise, get a new code on the device.',
+  },
+  failed: {
+    title: 'The device is not connected',
+    text: 'Something went wrong on our side. Enter the code again in a moment.',
+  },
+  connected: {
+    title: 'Your device is connected',
+    text: 'You can close this page and go back to your device.',
+  },
+} as const satisfies Readonly<Record<string, ErrorMessage>>;
 
 const path = routes.code_verification;
 const csrfContext = 'device';

@@ -7,7 +7,7 @@ import { apiError } from '../../errors.ts';
 import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
 import { addCursors, removeCursors, resetCursors } from '../delivery/cursor-store.ts';
 import { failDeliveries } from '../delivery/delivery-store.ts';
-import { takeOutFacilities } from '../rights.ts';
+import { takeOutFacilities } from '../rights-store.ts';
 import { type BookingEvent, maxWebhooksAtFacility, type Webhook, type WebhookState } from '../webhook.ts';
 
 const columns = `id, owner, created_by as "createdBy", url, events, facility_ids as "facilityIds", description, state,
@@ -81,7 +81,7 @@ export interface FacilityWebhook extends Pick<Webhook, 'id' | 'url' | 'facilityI
   readonly lastSuccessAt: string | null;
 }
 
-/** A webhook ends with the rights of the token that created or last changed it (rights.ts). */
+/** A webhook ends with the rights of the token that created or last changed it (rights-store.ts). */
 const rightsOf = (caller: Caller) => [caller.clientId, caller.grantId ?? null, caller.issuedAt];
 
 /** @throws {ApiError} HOOK00001 */
