@@ -50,7 +50,7 @@ async function importBytes({ store, errors }: ImportParts, { bytes, request }: I
 }
 
 /** A smaller body takes less time than the start of a thread. */
-const largeBytes = 500_000;
+const largeBytes = 100_000;
 /** Each has its own copy of the document. */
 const maxWorkers = 1;
 /** A small young generation is collected more often, so that an import needs less memory. */

@@ -5,7 +5,7 @@ import { send, type Transaction } from '@bay-booking/service/database/database';
 import { binOf, locationSpans } from '../changes/totals/bins.ts';
 import { patternWithout, responseSchema, textSchema } from '../http/schemas.ts';
 import { lockFacility } from '../places/locks.ts';
-import { findRows, placeReads, upsertPlaces } from './places.ts';
+import { findRows, placeReads, type Upsert, upsertPlaces } from './places.ts';
 import { removePlace } from './removal.ts';
 
 interface Bay {
@@ -18,14 +18,6 @@ interface Bay {
 }
 
 const defaults = { description: '', kind: 'RangeBay', bookable: true };
-const recordOf = ({ id, locationId, name, description, kind, bookable }: Bay): Bay => ({
-  id,
-  locationId,
-  name,
-  description,
-  kind,
-  bookable,
-});
 const write = `insert into bay (facility_id, id, location_id, name, description, kind, bookable)
 select $1, r.id, r."locationId", r.name, r.description, r.kind, r.bookable
 from jsonb_to_recordset($2::jsonb)
@@ -50,11 +42,10 @@ const table = {
   table: 'bay',
   parent: 'location',
   columns: 'id, location_id as "locationId", name, description, kind, bookable',
-  recordOf,
-  filters: { facilityId: 'facility_id', locationId: 'location_id' },
+  conditions: { facilityId: 'facility_id = {facilityId}', locationId: 'location_id = {locationId}' },
   write,
 } as const;
-const reads = placeReads(table);
+const reads = placeReads<Bay>(table);
 
 const locationId = { ...textSchema, description: 'The location of the bay.' } as const;
 // May be empty and contain line breaks, but nothing that PostgreSQL cannot store (NUL, lone surrogates).
@@ -93,11 +84,11 @@ export const createBayKind = (link: MakeLink): RecordKind<Bay> => ({
     );
     const facilityOf = (record: Bay): string | undefined => {
       const location = locations.get(record.locationId);
-      return location?.isActive ? location.facilityId : undefined;
+      return location?.isActive ? location.ownerId : undefined;
     };
     /** Before the bays (places/locks.ts). */
-    const lock = async (rows: ReadonlyMap<string, Bay>): Promise<void> => {
-      const moving = records.filter(({ id, locationId: to }) => (rows.get(id)?.locationId ?? to) !== to);
+    const lock: Upsert<Bay>['lock'] = async (rows) => {
+      const moving = records.filter(({ id, locationId: to }) => (rows.get(id)?.record.locationId ?? to) !== to);
       const facilityIds = new Set(moving.flatMap((bay) => facilityOf(bay) ?? []));
       await Promise.all([...facilityIds].map((id) => lockFacility(tx, id)));
     };
@@ -112,12 +103,11 @@ export const createBayKind = (link: MakeLink): RecordKind<Bay> => ({
       complete,
       lock,
     });
-    for (const bay of written) moveBay(tx, facilityOf(bay) as string, bay, rows.get(bay.id)?.locationId);
+    for (const bay of written) moveBay(tx, facilityOf(bay) as string, bay, rows.get(bay.id)?.record.locationId);
     return outcomes;
   },
 
-  remove: (tx, id, { clientId }, check) =>
-    removePlace<Bay>(tx, table, id, { clientId, check, baysOf: async () => [id], filter: { bayIds: [id] }, link }),
+  remove: (tx, id, { clientId }, check) => removePlace<Bay>(tx, table, id, { clientId, check, link }),
 });
 
 function moveBay(tx: Transaction, facilityId: string, { id, locationId }: Bay, oldLocation: string | undefined): void {

@@ -1,5 +1,5 @@
 // The record facility: its time zone is the one of its opening hours and of `todayOnly`.
-import { checkTimeZone, isWritten, outcomeOf, problem, type RecordKind, Stored } from '@bay-booking/records/record';
+import { checkTimeZone, outcomeOf, problem, type RecordKind, Stored } from '@bay-booking/records/record';
 import { query, send, type Transaction } from '@bay-booking/service/database/database';
 import { responseSchema, textSchema } from '../http/schemas.ts';
 import { lockFacility } from '../places/locks.ts';
@@ -12,9 +12,8 @@ interface Facility {
   readonly timeZone: string;
 }
 
-const recordOf = ({ id, name, timeZone }: Facility): Facility => ({ id, name, timeZone });
-const table = { table: 'facility', columns: 'id, name, time_zone as "timeZone"', recordOf, filters: {} } as const;
-const reads = placeReads(table);
+const table = { table: 'facility', columns: 'id, name, time_zone as "timeZone"', conditions: {} } as const;
+const reads = placeReads<Facility>(table);
 
 /** The database may have been restored to a time before an earlier import of the facility (changes/restore.ts). */
 const write = `insert into facility (id, name, time_zone, change_number, removed_change_number)
@@ -53,7 +52,7 @@ export const createFacilityKind = (location: ReturnType<typeof createLocationKin
       table,
       records.map(({ id }) => id),
     );
-    const changed = records.filter(({ id, timeZone }) => rows.get(id)?.timeZone !== timeZone);
+    const changed = records.filter(({ id, timeZone }) => rows.get(id)?.record.timeZone !== timeZone);
     const unknown = await findUnknownTimeZones(
       tx,
       changed.map(({ timeZone }) => timeZone),
@@ -63,13 +62,10 @@ export const createFacilityKind = (location: ReturnType<typeof createLocationKin
       const deleted = problem('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
       const zone = problem('/timeZone', 'invalid', `${record.timeZone} is not a time zone of the database`);
       const problems = [...(row?.isActive === false ? [deleted] : []), ...(unknown.has(record.timeZone) ? [zone] : [])];
-      return outcomeOf(row && new Stored(recordOf(row)), new Stored(recordOf(record)), problems);
+      return outcomeOf(row && new Stored(row.record), new Stored(record), problems);
     });
-    for (const outcome of outcomes) {
-      const { id, name, timeZone } = outcome.after.record;
-      if (isWritten(outcome, context)) send(tx, write, [id, name, timeZone]);
-    }
-    storeOutcomes(tx, 'facility', outcomes, ({ id }) => id, context);
+    for (const { id, name, timeZone } of storeOutcomes(tx, 'facility', outcomes, (facility) => facility.id, context))
+      send(tx, write, [id, name, timeZone]);
     // For the log entry of an import.
     if (context.missing === 'keep') context.notes.push(...records.map(({ id }) => id));
     return outcomes;

@@ -31,14 +31,13 @@ from jsonb_to_recordset($2::jsonb) as r(id text, name text, "openingHours" jsonb
 on conflict (facility_id, id) do update set name = excluded.name, opening_hours = excluded.opening_hours,
   removed_at = null`;
 const lock = 'select id from location where facility_id = $1 and id = any($2) order by id for no key update';
-const baysOfLocation = 'select id from bay where facility_id = $1 and location_id = $2 and removed_at is null';
 
 const table = {
   table: 'location',
   parent: 'facility',
   columns: 'facility_id as "facilityId", id, name, opening_hours as "openingHours"',
   recordOf,
-  filters: { facilityId: 'facility_id' },
+  conditions: { facilityId: 'facility_id = {facilityId}' },
   write,
 } as const;
 const reads = placeReads(table);
@@ -74,18 +73,11 @@ export const createLocationKind = (bay: ReturnType<typeof createBayKind>, link: 
       send(tx, lock, [facility, group.map(({ id }) => id)]);
     const facilityOf = (record: Location) => (active.has(record.facilityId) ? record.facilityId : undefined);
     const complete = (record: LocationInput, before: LocationInput | undefined): Location =>
-      ({
-        ...record,
-        openingHours: record.openingHours === undefined ? before?.openingHours : record.openingHours,
-      }) as Location;
+      recordOf({ ...before, ...record });
     return (await upsertPlaces<Location>(tx, table, records, { context, facilityOf, complete })).outcomes;
   },
 
-  remove: (tx, id, { clientId }, check) => {
-    const baysOf = async (facility: string) =>
-      (await query<{ id: string }>(tx, baysOfLocation, [facility, id])).map((row) => row.id);
-    return removePlace<Location>(tx, table, id, { clientId, check, baysOf, filter: { locationIds: [id] }, link });
-  },
+  remove: (tx, id, { clientId }, check) => removePlace<Location>(tx, table, id, { clientId, check, link }),
 });
 
 /** Also called for values of any type. */

@@ -26,18 +26,17 @@ export interface PlaceTable<R> {
   readonly table: PlaceKind;
   /** Those of the record. */
   readonly columns: string;
-  readonly recordOf: (row: R) => R;
-  /** The columns of the filters of the list. */
-  readonly filters: Readonly<Record<string, string>>;
+  /** Default: the row itself. */
+  readonly recordOf?: (row: R) => R;
+  /** Of the filters of the list (packages/service/src/page-statements.ts). */
+  readonly conditions: Readonly<Record<string, string>>;
 }
 
 /** The reading functions of a kind. */
-export function placeReads<R extends { readonly id: string }>({ table, columns, recordOf, filters }: PlaceTable<R>) {
+export function placeReads<R extends { readonly id: string }>(place: PlaceTable<R>) {
+  const { table, columns, recordOf = (row) => row, conditions } = place;
   const from = `from ${table} where removed_at is null`;
   const orderBy = 'id collate "C"';
-  const conditions = Object.fromEntries(
-    Object.entries(filters).map(([name, column]) => [name, `${column} = {${name}}`]),
-  );
   const rows = { columns, from, orderBy, conditions, byKey: 'id = $1' };
   return {
     ...createReads(rows, (row: R) => new Stored(recordOf(row))),
@@ -46,22 +45,28 @@ export function placeReads<R extends { readonly id: string }>({ table, columns, 
   };
 }
 
-type FoundRow<R> = R & { readonly facilityId: string; readonly isActive: boolean };
+interface FoundRow<R> {
+  readonly ownerId: string;
+  readonly isActive: boolean;
+  readonly record: R;
+}
 
 /**
- * Returns rows by id, also removed ones, whose ids stay with their facility. Only the opening hours of a location can
+ * Returns records by id, also removed ones, whose ids stay with the facility `ownerId`. Only the opening hours of a location can
  * change outside of the lock of `lockPlacesOfService`, so other rows need no lock, and bookings go on meanwhile.
  */
 export async function findRows<R extends { readonly id: string }>(
   tx: Transaction,
-  { table, columns }: Pick<PlaceTable<R>, 'table' | 'columns'>,
+  { table, columns, recordOf = (row) => row }: Pick<PlaceTable<R>, 'table' | 'columns' | 'recordOf'>,
   ids: Iterable<string>,
 ): Promise<ReadonlyMap<string, FoundRow<R>>> {
-  const facilityId = table === 'facility' ? 'id' : 'facility_id';
-  const statement = `select ${facilityId} as "facilityId", removed_at is null as "isActive", ${columns} from ${table}
+  const owner = table === 'facility' ? 'id' : 'facility_id';
+  const statement = `select ${owner} as "ownerId", removed_at is null as "isActive", ${columns} from ${table}
 where id = any($1)`;
-  const rows = await query<FoundRow<R>>(tx, statement, [[...ids]]);
-  return new Map(rows.map((row) => [row.id, row]));
+  const rows = await query<R & Omit<FoundRow<R>, 'record'>>(tx, statement, [[...ids]]);
+  return new Map(
+    rows.map(({ ownerId, isActive, ...row }) => [row.id, { ownerId, isActive, record: recordOf(row as never) }]),
+  );
 }
 
 export interface Upsert<R> {
@@ -71,7 +76,7 @@ export interface Upsert<R> {
   /** Adds the fields that a record leaves out. */
   readonly complete: (record: R, before: R | undefined) => R;
   /** Gets the rows before they are written. */
-  readonly lock?: (rows: ReadonlyMap<string, R>) => Promise<void>;
+  readonly lock?: (rows: ReadonlyMap<string, FoundRow<R>>) => Promise<void>;
 }
 
 /** Writes locations or bays. Also returns the rows as they were. Each statement writes rows of one facility. */
@@ -81,34 +86,25 @@ export async function upsertPlaces<R extends { readonly id: string }>(
   records: readonly R[],
   { context, facilityOf, complete, lock }: Upsert<R>,
 ) {
-  const { table, parent, write, recordOf } = place;
+  const { table, parent, write } = place;
   const ids = records.map(({ id }) => id);
   const rows = await findRows<R>(tx, place, ids);
   await lock?.(rows);
   const outcomes = records.map((record) => {
     const row = rows.get(record.id);
-    const before = row?.isActive ? recordOf(row) : undefined;
+    const before = row?.isActive ? row.record : undefined;
     const facilityId = facilityOf(record);
-    const owner = row?.facilityId ?? facilityId;
+    const owner = row?.ownerId ?? facilityId;
     const problems: Problem[] = [];
     if (facilityId === undefined) problems.push(problem(`/${parent}Id`, 'invalid', `no ${parent} has this id`));
     else if (owner !== facilityId)
       problems.push(problem(`/${parent}Id`, 'conflict', `${record.id} belongs to facility ${owner}`));
-    return outcomeOf(before && new Stored(before), new Stored(recordOf(complete(record, before))), problems);
+    return outcomeOf(before && new Stored(before), new Stored(complete(record, before)), problems);
   });
-  const written = outcomes.filter((outcome) => isWritten(outcome, context)).map(({ after }) => after.record);
+  const written = storeOutcomes(tx, table, outcomes, (record) => facilityOf(record) as string, context);
   for (const [facilityId, group] of Map.groupBy(written, facilityOf))
     send(tx, write, [facilityId, JSON.stringify(group)]);
-  storeOutcomes(tx, table, outcomes, (record) => facilityOf(record) as string, context);
   return { outcomes, rows, written };
-}
-
-interface NewEvent {
-  readonly action: string;
-  readonly facilityId: string;
-  readonly target: string;
-  /** The names of the fields that changed, never their values. */
-  readonly changed: readonly string[];
 }
 
 // The transaction may have waited for its lock since `now()`.
@@ -117,27 +113,27 @@ select clock_timestamp(), event ->> 'action', $2, event ->> 'facilityId', event 
   array(select jsonb_array_elements_text(event -> 'changed'))
 from jsonb_array_elements($1::jsonb) with ordinality as events (event, position) order by position`;
 
-/** The lock of `lockPlacesOfService` ensures that numbers become visible in their order. */
-function storeEvents(tx: Transaction, events: readonly NewEvent[], clientId: string): void {
-  if (events.length > 0) send(tx, insertEvents, [JSON.stringify(events), clientId]);
-}
-
-/** Stores the events of the records that are written. */
+/**
+ * Stores the events of the records that are to be written, and returns these records. The lock of
+ * `lockPlacesOfService` ensures that numbers become visible in their order.
+ */
 export function storeOutcomes<R extends { readonly id: string }>(
   tx: Transaction,
   kind: PlaceKind,
   outcomes: readonly Outcome<R>[],
   facilityIdOf: (record: R) => string,
   context: ChangeContext,
-): void {
+): readonly R[] {
   const written = outcomes.filter((outcome) => isWritten(outcome, context));
-  const events = written.map(({ action, after, changed }) => ({
+  const events = written.map(({ action, after: { record }, changed }) => ({
     action: `${kind}.${action === 'create' ? 'created' : 'updated'}`,
-    facilityId: facilityIdOf(after.record),
-    target: `${collections[kind]}/${after.record.id}`,
+    facilityId: facilityIdOf(record),
+    target: `${collections[kind]}/${record.id}`,
+    // Never the values.
     changed: changed.filter((name) => name !== 'id'),
   }));
-  storeEvents(tx, events, context.clientId);
+  if (events.length > 0) send(tx, insertEvents, [JSON.stringify(events), context.clientId]);
+  return written.map(({ after }) => after.record);
 }
 
 export function storeDeletion(
@@ -147,6 +143,6 @@ export function storeDeletion(
   id: string,
   clientId: string,
 ): void {
-  const target = `${collections[kind]}/${id}`;
-  storeEvents(tx, [{ action: `${kind}.deleted`, facilityId, target, changed: [] }], clientId);
+  const event = { action: `${kind}.deleted`, facilityId, target: `${collections[kind]}/${id}`, changed: [] };
+  send(tx, insertEvents, [JSON.stringify([event]), clientId]);
 }

@@ -8,6 +8,7 @@ import { lockPlaces } from '../places/locks.ts';
 import { findRows, type PlaceTable, placeReads, storeDeletion } from './places.ts';
 
 const openBookings = 'select id from booking where facility_id = $1 and bay_id = any($2) and end_date > now() limit 1';
+const baysOfLocation = 'select id from bay where facility_id = $1 and location_id = $2 and removed_at is null';
 const removals = {
   location: 'update location set removed_at = now() where facility_id = $1 and id = any($2)',
   bay: 'update bay set removed_at = now(), bookable = false where facility_id = $1 and id = any($2)',
@@ -17,10 +18,6 @@ const removals = {
 interface Removal<R> {
   readonly clientId: string;
   readonly check: (stored: Stored<R>) => void;
-  /** The bays that are removed. */
-  readonly baysOf: (facilityId: string) => Promise<readonly string[]>;
-  /** Selects their bookings in a search. */
-  readonly filter: Readonly<Record<string, readonly string[]>>;
   readonly link: MakeLink;
 }
 
@@ -28,10 +25,10 @@ export async function removePlace<R extends { readonly id: string }>(
   tx: Transaction,
   place: PlaceTable<R> & { readonly table: 'location' | 'bay' },
   id: string,
-  { clientId, check, baysOf, filter, link }: Removal<R>,
+  { clientId, check, link }: Removal<R>,
 ): Promise<Problem | 'removed' | 'unknown'> {
   const { table } = place;
-  const facilityId = (await findRows(tx, place, [id])).get(id)?.facilityId;
+  const facilityId = (await findRows(tx, place, [id])).get(id)?.ownerId;
   if (facilityId === undefined) return 'unknown';
   const isLocation = table === 'location';
   await lockPlaces(tx, { facilityId, locationIds: isLocation ? [id] : [], bayIds: isLocation ? [] : [id] });
@@ -39,9 +36,11 @@ export async function removePlace<R extends { readonly id: string }>(
   const found = await placeReads(place).find(tx, id);
   if (!found) return 'unknown';
   check(found);
-  const bayIds = await baysOf(facilityId);
+  const bays = isLocation ? await query<{ id: string }>(tx, baysOfLocation, [facilityId, id]) : [{ id }];
+  const bayIds = bays.map((bay) => bay.id);
   // A new statement sees the bookings of every transaction that had the lock of a bay before.
   if ((await query(tx, openBookings, [facilityId, bayIds])).length > 0) {
+    const filter = isLocation ? { locationIds: [id] } : { bayIds: [id] };
     const bookings = link('GET', `/api/bookings${writeQueryString({ ...filter, isActive: true })}`).href;
     return problem('', 'conflict', '', { code: 'PLACE00001', contextData: { bookings } });
   }
