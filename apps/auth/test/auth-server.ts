@@ -11,7 +11,6 @@ import { afterAll } from '@jest/globals';
 import { type AuthApp, createApp } from '../src/app.ts';
 import { type Lockout, lockout, readAuthConfig } from '../src/config.ts';
 import { migrationsDirectory } from '../src/migrations-directory.ts';
-import { createClientValidator } from '../src/oidc/clients/validation.ts';
 import { createScopeTable } from '../src/oidc/scopes.ts';
 import { createAccountRecords } from '../src/records/records.ts';
 import { startDatabaseProxy } from './database-proxy.ts';
@@ -121,15 +120,15 @@ export async function startAuthServer(
   const db = connectDatabase({ url: database.url, applicationName: 'test', poolMax: 4 });
 
   const load = async (document: ImportDocument): Promise<void> => {
-    const clientValidator = await createClientValidator({
+    const store = await createAccountRecords(db, {
       // An issuer on localhost. The instances have other ports, which make no difference to the validation of clients.
       issuer: 'http://localhost:4000',
       isDevelopment: true,
-      allowNetworks: ['127.0.0.0/8'],
+      outboundAllowNetworks: ['127.0.0.0/8'],
+      scopeBase,
+      encryptionKeys: [Buffer.from(encryptionKey, 'base64')],
     });
-    const encryptionKeys = [Buffer.from(encryptionKey, 'base64')];
-    const options = { scopes, validator: clientValidator, encryptionKeys };
-    await importFile(createAccountRecords(db, options), document);
+    await importFile(store, document);
   };
 
   /** Starts an instance. The address of the first instance is the issuer of all instances. */

@@ -1,14 +1,14 @@
 // Tests the import: validation errors, upserts by id, and that a file is imported as a whole or not at all.
 
 import { importFile } from '@bay-booking/records/commands';
-import { connectDatabase } from '@bay-booking/service/database/database';
+import { connectDatabase, type Database } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { documentedFields, fieldsOf } from '@bay-booking/testkit/import-guide';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { createClientValidator } from '../src/oidc/clients/validation.ts';
 import { createAccountRecords } from '../src/records/records.ts';
-import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { scopeBase, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { demoDocument } from './demo-document.ts';
 import type { ImportDocument } from './import-document.ts';
 
@@ -51,6 +51,14 @@ const importUsernames = async (firstName: string, secondName: string) => {
 };
 /** Creates the validator of a development server, which allows redirect URIs on loopback addresses. */
 const createValidator = () => createClientValidator({ issuer: server.origin, isDevelopment: true, allowNetworks: [] });
+const openRecords = (db: Database) =>
+  createAccountRecords(db, {
+    issuer: server.origin,
+    isDevelopment: true,
+    outboundAllowNetworks: [],
+    scopeBase,
+    encryptionKeys: undefined,
+  });
 /** Requests a token for the Bookings API with the grant type client_credentials. */
 const requestToken = (id: string, secret: string) =>
   server.post('/connect/token', {
@@ -339,10 +347,8 @@ describe('an import inserts or updates by id', () => {
 
   test('parallel imports of the same file over separate connections all succeed', async () => {
     const document = { facilities: [{ id: 'fac-new', name: 'New' }], ...accountOf('acc-new', 'lampe fenster regal') };
-    const clientValidator = await createValidator();
     const databases = [1, 2, 3].map(() => connectDatabase({ url: server.databaseUrl, applicationName: 'import' }));
-    const options = { scopes, validator: clientValidator, encryptionKeys: undefined };
-    await Promise.all(databases.map((db) => importFile(createAccountRecords(db, options), document)));
+    await Promise.all(databases.map(async (db) => importFile(await openRecords(db), document)));
     await Promise.all(databases.map((db) => db.destroy()));
     expect(await server.db('account').where({ id: 'acc-new' })).toHaveLength(1);
   });
@@ -538,8 +544,7 @@ type Section = { readonly items: Parameters<typeof fieldsOf>[0] };
 
 test('docs/import.md lists every field of the file', async () => {
   const { 'a client': clientFields = [], ...documented } = documentedFields('Auth');
-  const options = { scopes, validator: await createValidator(), encryptionKeys: undefined };
-  const store = createAccountRecords(server.db, options);
+  const store = await openRecords(server.db);
   const schema = store.reader.fileSchema as unknown as {
     properties: Record<string, { items: Parameters<typeof fieldsOf>[0] }>;
   };

@@ -4,7 +4,6 @@ import { parentPort, Worker, workerData } from 'node:worker_threads';
 import type { ApiError } from '@bay-booking/common/errors';
 import type { ChangeRequest } from './change.ts';
 import { importDocument, problemsOfRows, type RecordStore } from './import.ts';
-import type { ManagementErrors } from './problems.ts';
 import { apiErrorOf, parseObject } from './router.ts';
 
 /** What a thread can send to another: an ApiError in parts, or a response. */
@@ -24,13 +23,9 @@ interface ImportRequest {
   readonly request: ChangeRequest;
 }
 
-interface ImportParts {
-  readonly store: RecordStore;
-  readonly errors: ManagementErrors;
-}
-
 /** Never throws an error, because errors lose their class on their way between threads. */
-async function importBytes({ store, errors }: ImportParts, { bytes, request }: ImportRequest): Promise<ImportResponse> {
+async function importBytes(store: RecordStore, { bytes, request }: ImportRequest): Promise<ImportResponse> {
+  const { errors } = store;
   let notes: readonly unknown[] | undefined;
   try {
     const document = parseObject(bytes, errors);
@@ -58,13 +53,13 @@ const resourceLimits = { maxYoungGenerationSizeMb: 16 };
 
 /** `module` calls `serveImport` with the same `settings`. */
 export function createImporter(
-  parts: ImportParts,
+  store: RecordStore,
   { module, settings }: { readonly module: URL; readonly settings: object },
 ): (request: ImportRequest) => Promise<ImportResponse> {
   let workers = 0;
   return async (request) => {
-    if (request.bytes.length < largeBytes) return importBytes(parts, request);
-    if (workers >= maxWorkers) throw parts.errors.apiError('ERR00503', { headers: { 'Retry-After': '30' } });
+    if (request.bytes.length < largeBytes) return importBytes(store, request);
+    if (workers >= maxWorkers) throw store.errors.apiError('ERR00503', { headers: { 'Retry-After': '30' } });
     workers += 1;
     const worker = new Worker(module, { workerData: { settings, request }, resourceLimits });
     try {
@@ -82,11 +77,11 @@ export function createImporter(
 
 /** The main function of the thread. */
 export async function serveImport<Settings>(
-  createParts: (settings: Settings) => ImportParts | Promise<ImportParts>,
+  createStore: (settings: Settings) => RecordStore | Promise<RecordStore>,
 ): Promise<void> {
   const { settings, request } = workerData as { readonly settings: Settings; readonly request: ImportRequest };
-  const parts = await createParts(settings);
-  const response = await importBytes(parts, request);
-  await parts.store.db.destroy();
+  const store = await createStore(settings);
+  const response = await importBytes(store, request);
+  await store.db.destroy();
   parentPort?.postMessage(response, 'body' in response ? [response.body.buffer] : []);
 }

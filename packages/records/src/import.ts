@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { type Transaction, transaction } from '@bay-booking/service/database/database';
 import { type ChangeRequest, type ChangeStore, change, type ManagementResponse } from './change.ts';
 import { allKinds, type EntryReader, type FileEntry, keyOf } from './entries.ts';
+import type { ManagementErrors } from './problems.ts';
 import { type AnyKind, type ChangeContext, type Entry, type Outcome, type Problem, problem } from './record.ts';
 
 /** What the functions of this package need of a service. */
@@ -10,6 +11,7 @@ export interface RecordStore extends ChangeStore {
   /** The sections of a file, in the order in which they are written and deleted in reverse. */
   readonly roots: readonly AnyKind[];
   readonly reader: EntryReader;
+  readonly errors: ManagementErrors;
 }
 
 /** A row of the result of an import. */

@@ -45,7 +45,7 @@ const maxImportBytes = 50_000_000;
 const tag = 'Operations';
 
 export function createManagement(options: ManagementOptions): Router {
-  const { store, errors, link, baseUrl, scope, authorize } = options;
+  const { store, link, baseUrl, scope, authorize } = options;
   const kinds = allKinds(store.roots);
   const endpoints = [
     ...kinds.flatMap((kind) => recordEndpoints(kind, options)),
@@ -90,7 +90,7 @@ export function createManagement(options: ManagementOptions): Router {
       ...options.schemas,
     },
     errorSchema: 'Errors',
-    errors: errors.catalogue,
+    errors: store.errors.catalogue,
     securitySchemes: {
       clientCredentials: {
         type: 'oauth2',
@@ -100,13 +100,13 @@ export function createManagement(options: ManagementOptions): Router {
     },
     security: () => [{ clientCredentials: [scope] }],
   });
-  return managementRouter({ endpoints, document, authorize, errors, compile: store.reader.compile });
+  return managementRouter({ endpoints, document, authorize, store });
 }
 
 function fileEndpoints(options: ManagementOptions): readonly Endpoint<Caller>[] {
   const { store, importThread, onCommit, exportQuery = {}, beforeExport } = options;
   const { fileSchema } = store.reader;
-  const importer = createImporter(options, importThread);
+  const importer = createImporter(store, importThread);
   const example = Object.fromEntries(store.roots.map(({ collection, example }) => [collection, [example]]));
   return [
     defineEndpoint({

@@ -30,7 +30,6 @@ type Request = Pick<EndpointRequest<unknown, unknown, Caller>, 'params' | 'heade
 
 export interface RecordContext {
   readonly store: RecordStore;
-  readonly errors: ManagementErrors;
   readonly link: MakeLink;
   /** Gets the notes of `upsert` and `remove` after the commit. */
   readonly onCommit: (notes: readonly unknown[], request: Pick<Request, 'caller' | 'requestId'>) => void;
@@ -74,7 +73,8 @@ export function listEndpoint(options: ListDescription): Endpoint<Caller> {
 }
 
 export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly Endpoint<Caller>[] {
-  const { store, errors } = context;
+  const { store } = context;
+  const { errors } = store;
   const { name, collection, key, example, notes } = kind;
   const { record, body } = schemasOf(kind);
   const path = `/management/${collection}`;
@@ -159,8 +159,9 @@ async function putRecord(
   key: string,
   body: Entry,
   request: Request,
-  { store, errors, link, onCommit }: RecordContext,
+  { store, link, onCommit }: RecordContext,
 ): Promise<ManagementResponse> {
+  const { errors } = store;
   const { record, problems } = kind.withKey ? await kind.withKey(store.db, key, body) : withKey(kind, key, body);
   const entries = store.reader.ofRecord(kind, record);
   const found = [...problems, ...entries.flatMap((entry) => entry.problems)];

@@ -7,7 +7,7 @@ import { isUnavailable } from '@bay-booking/service/database/database';
 import { noteCause, type RequestLocals } from '@bay-booking/service/http/app';
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { type ChangeRequest, KeyReused, type ManagementResponse } from './change.ts';
-import type { EntryReader } from './entries.ts';
+import type { RecordStore } from './import.ts';
 import type { ManagementErrors } from './problems.ts';
 import { problem } from './record.ts';
 import type { Caller } from './record-endpoints.ts';
@@ -18,8 +18,7 @@ export interface RouterOptions {
   readonly document: object;
   /** @throws {ApiError} 401, 403 or 429 */
   readonly authorize: (request: Request, response: Response) => Promise<Caller>;
-  readonly errors: ManagementErrors;
-  readonly compile: EntryReader['compile'];
+  readonly store: RecordStore;
 }
 
 const defaultBodyLimit = 100_000;
@@ -34,7 +33,8 @@ const keyPattern = /^[\x21-\x7e]{1,255}$/;
 
 /** Only this spelling of the paths, because a proxy that blocks `/management` may let others pass. */
 export function managementRouter(options: RouterOptions): Router {
-  const { endpoints, document, errors } = options;
+  const { endpoints, document, store } = options;
+  const { errors } = store;
   const router = Router({ caseSensitive: true, strict: true });
   router.use('/management', (_request, response, next) => {
     response.setHeader('Cache-Control', 'no-store');
@@ -65,7 +65,8 @@ export function managementRouter(options: RouterOptions): Router {
 }
 
 function createHandler(endpoint: Endpoint<Caller>, options: RouterOptions): RequestHandler {
-  const { authorize, errors, compile } = options;
+  const { authorize, store } = options;
+  const { errors, reader } = store;
   const {
     query: querySchema = { type: 'object' },
     body: bodySchema,
@@ -73,9 +74,10 @@ function createHandler(endpoint: Endpoint<Caller>, options: RouterOptions): Requ
     bodyLimit: limit = defaultBodyLimit,
   } = endpoint;
   const properties = (querySchema.properties ?? {}) as Readonly<Record<string, Schema>>;
-  const findQueryProblems = compile(querySchema);
+  const findQueryProblems = reader.compile(querySchema);
   // The handler validates a body that it gets as it was sent.
-  const findBodyProblems = bodySchema && bodyUse !== 'as sent' && bodyUse !== 'bytes' ? compile(bodySchema) : () => [];
+  const findBodyProblems =
+    bodySchema && bodyUse !== 'as sent' && bodyUse !== 'bytes' ? reader.compile(bodySchema) : () => [];
   const readRaw = express.raw({ limit, type: () => true });
 
   return async (request, response) => {

@@ -6,8 +6,6 @@ import { databaseCheck } from '@bay-booking/service/http/readiness';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { storeEvents } from '../audit/audit.ts';
 import { migrationsDirectory } from '../migrations-directory.ts';
-import { createClientValidator } from '../oidc/clients/validation.ts';
-import { createScopeTable } from '../oidc/scopes.ts';
 import { credentialsExported } from '../records/management.ts';
 import { createAccountRecords } from '../records/records.ts';
 import { withDatabase } from './with-database.ts';
@@ -26,13 +24,8 @@ runCommand(async () => {
     const withHashes = options.length > 0;
     if (withHashes) await storeEvents(db, [{ ...credentialsExported, detail: { operator: 'export' } }]);
     // The export validates nothing.
-    const validator = await createClientValidator({
-      issuer: 'http://localhost',
-      isDevelopment: false,
-      allowNetworks: [],
-    });
-    const scopes = createScopeTable('');
-    const store = createAccountRecords(db, { scopes, validator, encryptionKeys: undefined });
+    const settings = { issuer: 'http://localhost', isDevelopment: false, outboundAllowNetworks: [], scopeBase: '' };
+    const store = await createAccountRecords(db, { ...settings, encryptionKeys: undefined });
     await exportFile(store, file, withHashes ? { credentials: 'hashed' } : {});
   });
 });

@@ -15,40 +15,27 @@ import { runCommand } from '@bay-booking/service/lifecycle';
 import { isLoopback } from '@bay-booking/service/public-address';
 import { encryptionKeys } from '../config.ts';
 import { migrationsDirectory } from '../migrations-directory.ts';
-import { createClientValidator } from '../oidc/clients/validation.ts';
-import { createScopeTable } from '../oidc/scopes.ts';
 import { createAccountRecords } from '../records/records.ts';
 import { withDatabase } from './with-database.ts';
 
 runCommand(async () => {
-  const {
-    databaseUrl,
-    issuer,
-    allowNetworks,
-    scopeBase: base,
-    keys,
-  } = readConfig(process.env, {
+  const { databaseUrl, ...settings } = readConfig(process.env, {
     databaseUrl: mandatory('DATABASE_URL', postgresUrl),
     issuer: optional('ISSUER', httpUrl, 'http://localhost:4000'),
     // URLs of clients may lead to these networks, and to public addresses.
-    allowNetworks: optional('OUTBOUND_ALLOW_NETWORKS', networks, [] as readonly string[]),
+    outboundAllowNetworks: optional('OUTBOUND_ALLOW_NETWORKS', networks, [] as readonly string[]),
     // For the secrets of authenticator apps in the file.
-    keys: optional('KEY_ENCRYPTION_KEY', encryptionKeys),
+    encryptionKeys: optional('KEY_ENCRYPTION_KEY', encryptionKeys),
     scopeBase: optional('SCOPE_BASE', scopeBase, 'https://bay-booking.example'),
   });
   const document = await readImportFile('apps/auth');
   // In development, clients of the implicit flow may have redirect URIs on `http://localhost`. The server applies the
   // same rule (config.ts).
-  const isDevelopment = isLoopback(issuer) && process.env.NODE_ENV !== 'production';
+  const isDevelopment = isLoopback(settings.issuer) && process.env.NODE_ENV !== 'production';
   await withDatabase({ url: databaseUrl, applicationName: 'auth import' }, async (db) => {
     // Stops with an error if this release cannot use the schema of the database.
     await databaseCheck(db, migrationsDirectory)();
-    const store = createAccountRecords(db, {
-      scopes: createScopeTable(base),
-      encryptionKeys: keys,
-      validator: await createClientValidator({ issuer, isDevelopment, allowNetworks }),
-      // The command shows no lock-outs.
-    });
+    const store = await createAccountRecords(db, { ...settings, isDevelopment });
     const { rows } = await importFile(store, document);
     const count = (section: string): number => rows.filter(({ path }) => path.startsWith(`/${section}/`)).length;
     process.stdout.write(

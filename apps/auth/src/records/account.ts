@@ -152,11 +152,7 @@ export async function endAccess(
   await forgetFailures(tx, name);
 }
 
-export interface AccountOptions {
-  readonly encryptionKeys: readonly Buffer[] | undefined;
-}
-
-export function createAccountKind({ encryptionKeys }: AccountOptions): RecordKind<AccountInput> {
+export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined): RecordKind<AccountInput> {
   return {
     name: 'account',
     collection: 'accounts',

@@ -135,12 +135,7 @@ function respond(state: ClientState): Stored<ImportedClient> {
   return new Stored({ ...read(state).record, secretExpiresAt: ends.at(-1) ?? null }, tagged(state));
 }
 
-export interface ClientOptions {
-  readonly scopes: ScopeTable;
-  readonly validator: ClientValidator;
-}
-
-export function createClientKind({ scopes, validator }: ClientOptions): RecordKind<ImportedClient> {
+export function createClientKind(scopes: ScopeTable, validator: ClientValidator): RecordKind<ImportedClient> {
   const isOperator = (scope: unknown): boolean =>
     typeof scope === 'string' && splitScope(scope).some((one) => scopes.operate.includes(one));
 

@@ -5,14 +5,12 @@ import { transaction } from '@bay-booking/service/database/database';
 import type { Router } from 'express';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
 import type { AuthConfig } from '../config.ts';
-import { createClientValidator } from '../oidc/clients/validation.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
 import { type ActionParts, actionEndpoints, actionSchemas } from './actions.ts';
 import type { Authorize } from './authorize.ts';
-import type { ImportSettings } from './import-worker.ts';
 import { operatorEvents } from './lists.ts';
 import { lockRecords, storeOperatorEvents } from './outcomes.ts';
-import { accountErrors, createAccountRecords } from './records.ts';
+import { createAccountRecords } from './records.ts';
 
 export interface ManagementParts extends Pick<ActionParts, 'emails' | 'facilityEmails' | 'mailer' | 'invitations'> {
   readonly config: AuthConfig;
@@ -28,25 +26,19 @@ export const credentialsExported: AuditEvent = { kind: 'credentials.exported' };
 
 export async function createAccountManagement(parts: ManagementParts): Promise<Router> {
   const { config, db, scopes, audit, sendLogoutTokens, authorize } = parts;
-  const { issuer, encryptionKeys, databaseUrl } = config;
-  const client = { issuer, isDevelopment: config.isDevelopment, allowNetworks: config.outboundAllowNetworks };
-  const validator = await createClientValidator(client);
-  const store = createAccountRecords(db, { scopes, validator, encryptionKeys });
-  const errors = accountErrors;
+  const { issuer } = config;
+  const store = await createAccountRecords(db, config);
   const link = linksBelow(issuer);
-  const { scopeBase } = config;
-  const settings: ImportSettings = { ...client, databaseUrl, scopeBase, encryptionKeys };
   const onCommit = (notes: readonly unknown[]): void => {
     for (const event of notes as readonly AuditEvent[]) audit.log(event);
     sendLogoutTokens();
   };
   return createManagement({
     store,
-    errors,
     link,
     onCommit,
     authorize,
-    importThread: { module: new URL('./import-worker.ts', import.meta.url), settings },
+    importThread: { module: new URL('./import-worker.ts', import.meta.url), settings: config },
     title: 'Management API of Auth',
     summary: 'Create, change and delete facilities, accounts and clients.',
     baseUrl: issuer,

@@ -3,8 +3,11 @@ import { createEntryReader } from '@bay-booking/records/entries';
 import type { RecordStore } from '@bay-booking/records/import';
 import { createErrors, retryAfterHeader } from '@bay-booking/records/problems';
 import { type Database, query } from '@bay-booking/service/database/database';
-import { type AccountOptions, createAccountKind } from './account.ts';
-import { type ClientOptions, createClientKind } from './client.ts';
+import type { AuthConfig } from '../config.ts';
+import { createClientValidator } from '../oidc/clients/validation.ts';
+import { createScopeTable } from '../oidc/scopes.ts';
+import { createAccountKind } from './account.ts';
+import { createClientKind } from './client.ts';
 import { facilityKind } from './facility.ts';
 import { lockRecords } from './outcomes.ts';
 
@@ -43,10 +46,19 @@ export const accountErrors = createErrors({
   },
 });
 
-export function createAccountRecords(db: Database, options: AccountOptions & ClientOptions): RecordStore {
-  const roots = [facilityKind, createAccountKind(options), createClientKind(options)];
+export interface RecordSettings
+  extends Pick<AuthConfig, 'issuer' | 'isDevelopment' | 'outboundAllowNetworks' | 'scopeBase'> {
+  readonly encryptionKeys: readonly Buffer[] | undefined;
+}
+
+export async function createAccountRecords(db: Database, settings: RecordSettings): Promise<RecordStore> {
+  const { issuer, isDevelopment, outboundAllowNetworks: allowNetworks, scopeBase, encryptionKeys } = settings;
+  const validator = await createClientValidator({ issuer, isDevelopment, allowNetworks });
+  const client = createClientKind(createScopeTable(scopeBase), validator);
+  const roots = [facilityKind, createAccountKind(encryptionKeys), client];
   return {
     db,
+    errors: accountErrors,
     roots,
     reader: createEntryReader(roots, formats),
     lock: lockRecords,

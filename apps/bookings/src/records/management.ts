@@ -8,8 +8,7 @@ import type { AuthorizedRequest } from '../auth/dpop.ts';
 import { checkScope } from '../auth/scopes.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import type { ImportSettings } from './import-worker.ts';
-import { createPlaceRecords, placeErrors } from './records.ts';
+import { createPlaceRecords } from './records.ts';
 import { statusEndpoint, statusSchema } from './status.ts';
 
 export interface ManagementParts extends Pick<SharedServices, 'config' | 'link' | 'audit'> {
@@ -19,16 +18,14 @@ export interface ManagementParts extends Pick<SharedServices, 'config' | 'link' 
 }
 
 export function createPlaceManagement({ db, config, link, audit, authorize, rateLimit }: ManagementParts): Router {
-  const { baseUrl, authIssuer, scopeBase, databaseUrl } = config;
+  const { baseUrl, authIssuer, scopeBase } = config;
   const scope = `${scopeBase}/operate/bookings`;
   const scopes = { read: scope, write: scope, schedule: scope };
   const store = createPlaceRecords(db, link);
-  const settings: ImportSettings = { databaseUrl, baseUrl };
   return createManagement({
     store,
-    errors: placeErrors,
     link,
-    importThread: { module: new URL('./import-worker.ts', import.meta.url), settings },
+    importThread: { module: new URL('./import-worker.ts', import.meta.url), settings: config },
     baseUrl,
     scope,
     title: 'Management API of Bookings',

@@ -38,6 +38,7 @@ export function createPlaceRecords(db: Database, link: MakeLink): RecordStore {
   return {
     db,
     roots,
+    errors: placeErrors,
     reader: createEntryReader(roots, formats, ['facilities']),
     lock: lockPlacesOfService,
     responses: {
