@@ -52,8 +52,9 @@ interface FoundRow<R> {
 }
 
 /**
- * Returns records by id, also removed ones, whose ids stay with the facility `ownerId`. Only the opening hours of a location can
- * change outside of the lock of `lockPlacesOfService`, so other rows need no lock, and bookings go on meanwhile.
+ * Returns records by id, also removed ones, whose ids stay with the facility `ownerId`. Only the opening hours of a
+ * location can change outside of the lock of `lockPlacesOfService`, so other rows need no lock, and bookings go on
+ * meanwhile.
  */
 export async function findRows<R extends { readonly id: string }>(
   tx: Transaction,
