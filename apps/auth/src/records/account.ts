@@ -153,6 +153,10 @@ export async function endAccess(
 }
 
 export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined): RecordKind<AccountInput> {
+  const isNewApp = async (on: Queryable, { id, totpSecret: secret }: AccountInput): Promise<boolean> =>
+    secret !== undefined &&
+    encryptionKeys !== undefined &&
+    !(await hasAuthenticatorApp(on, id, { secret, recoveryCodes: [], encryptionKeys }));
   return {
     name: 'account',
     collection: 'accounts',
@@ -278,7 +282,7 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
               );
           const secrets = [
             ...((before?.passwordHash ?? null) === after.passwordHash ? [] : ['password']),
-            ...((await isNewApp(tx, record, encryptionKeys)) ? ['totpSecret'] : []),
+            ...((await isNewApp(tx, record)) ? ['totpSecret'] : []),
             ...(record.credentials && !before ? ['credentials'] : []),
           ];
           const outcome = outcomeOf(before && read(before), read(after), problems, secrets);
@@ -307,7 +311,11 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
 
     // After all batches, because a file may give the ownership to an account of a later batch.
     async verify(tx, outcomes) {
-      const lost = outcomes.map(({ before, after }) => lostOwnerships({ before: before?.record, after: after.record }));
+      const lost = outcomes.map(({ before, after }) =>
+        membershipChanges(before?.record, after.record).flatMap(({ facilityId, from }) =>
+          from === 'owner' ? [facilityId] : [],
+        ),
+      );
       const ownerless = await findWithoutOwner(tx, [...new Set(lost.flat())]);
       return lost.map((ids) => ids.filter((id) => ownerless.has(id)).map((id) => noOwner('/memberships', id)));
     },
@@ -377,11 +385,6 @@ function complete(record: AccountInput, stored: Account | undefined, keep: boole
     memberships: memberships.toSorted((a, b) => (a.facilityId < b.facilityId ? -1 : 1)),
     passwordHash: record.newHash ?? record.passwordHash ?? stored?.passwordHash ?? null,
   };
-}
-
-async function isNewApp(on: Queryable, { id, totpSecret }: AccountInput, keys: readonly Buffer[] | undefined) {
-  if (totpSecret === undefined || !keys) return false;
-  return !(await hasAuthenticatorApp(on, id, { secret: totpSecret, recoveryCodes: [], encryptionKeys: keys }));
 }
 
 /** The locks that changes of members take (portal/facility-lock-store.ts), then those of the accounts. */
@@ -459,42 +462,23 @@ async function writeAccounts(tx: Transaction, changes: readonly AccountChange[])
   return new Set(changes.map(({ after }) => after.id).filter((id) => !ids.has(id)));
 }
 
-interface MembershipChange {
-  readonly facilityId: string;
-  readonly accountId: string;
-  /** Undefined: the account had or has no role. */
-  readonly from: FacilityRole | undefined;
-  readonly to: FacilityRole | undefined;
-}
+type Members = Pick<AccountInput, 'id' | 'memberships'> | undefined;
+type MembershipChange = ReturnType<typeof membershipChanges>[number];
 
-interface MembersChange {
-  readonly before: Members | undefined;
-  readonly after: Members;
-}
-
-type Members = Pick<AccountInput, 'id' | 'memberships'>;
-
-function membershipChanges({ before, after }: MembersChange): readonly MembershipChange[] {
-  const roles = (account: Members | undefined) =>
-    new Map(account?.memberships?.map((membership) => [membership.facilityId, membership.role]));
+/** A role is undefined if the account had or has none at the facility. */
+function membershipChanges(before: Members, after: Members) {
+  const roles = (account: Members) =>
+    new Map(account?.memberships?.map(({ facilityId, role: given }) => [facilityId, given]));
   const [old, current] = [roles(before), roles(after)];
   return [...new Set([...current.keys(), ...old.keys()])]
-    .map((facilityId) => ({
-      facilityId,
-      accountId: after.id,
-      from: old.get(facilityId),
-      to: current.get(facilityId),
-    }))
+    .map((facilityId) => ({ facilityId, from: old.get(facilityId), to: current.get(facilityId) }))
     .filter(({ from, to }) => from !== to);
 }
 
-const lostOwnerships = (change: MembersChange): readonly string[] =>
-  membershipChanges(change).flatMap(({ facilityId, from, to }) =>
-    from === 'owner' && to !== 'owner' ? [facilityId] : [],
-  );
-
 async function writeMemberships(tx: Queryable, changes: readonly AccountChange[]): Promise<void> {
-  const records = jsonText(changes.flatMap(membershipChanges));
+  const ofAccount = ({ before, after }: AccountChange) =>
+    membershipChanges(before, after).map((change) => ({ ...change, accountId: after.id }));
+  const records = jsonText(changes.flatMap(ofAccount));
   const record = 'jsonb_to_recordset($1::jsonb) as r ("facilityId" text, "accountId" text, "from" text, "to" text)';
   await query(
     tx,
@@ -546,16 +530,13 @@ function eventsOf({
   return [
     ...(others.length > 0 ? [write] : []),
     ...(isSwitched ? [{ kind, accountId, detail: { changed: ['disabled'] } }] : []),
-    ...membershipChanges({ before, after }).map((change) => membershipEvent(change, after)),
+    ...membershipChanges(before, after).map((change) => membershipEvent(change, after)),
   ];
 }
 
 /** The history of the facility shows it. As there, `accountId` would be the account that makes the change. */
-function membershipEvent(
-  { facilityId, accountId, from, to }: MembershipChange,
-  { name, username }: Account,
-): AuditEvent {
-  const common = { changed: ['memberships'], account: accountId, name: name ?? username };
+function membershipEvent({ facilityId, from, to }: MembershipChange, { id, name, username }: Account): AuditEvent {
+  const common = { changed: ['memberships'], account: id, name: name ?? username };
   if (from === undefined) return { kind: 'membership.added', facilityId, detail: { ...common, role: to } };
   if (to === undefined) return { kind: 'membership.revoked', facilityId, detail: { ...common, role: from } };
   return { kind: 'membership.role-changed', facilityId, detail: { ...common, from, to } };

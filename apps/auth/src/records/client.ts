@@ -15,7 +15,7 @@ import { jsonText, type Queryable, query } from '@bay-booking/service/database/d
 import { accessLevels, clientSettingSchemas, type StoredClient, usesSecret } from '../clients/metadata.ts';
 import { providerMetadata } from '../oidc/clients/metadata.ts';
 import type { ClientMetadataError, ClientValidator } from '../oidc/clients/validation.ts';
-import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
+import type { ScopeTable } from '../oidc/scopes.ts';
 import { hashSecret } from '../secrets.ts';
 import { recordClientLifetimes } from '../signing-keys/store.ts';
 import {
@@ -23,6 +23,7 @@ import {
   findClientErrors,
   findHighSecurityErrors,
   type ImportedClient,
+  operatorScopes,
   toStoredClient,
 } from './imported-client.ts';
 import { findExisting, line, skipped, storeOperatorEvents } from './outcomes.ts';
@@ -136,8 +137,7 @@ function respond(state: ClientState): Stored<ImportedClient> {
 }
 
 export function createClientKind(scopes: ScopeTable, validator: ClientValidator): RecordKind<ImportedClient> {
-  const isOperator = (scope: unknown): boolean =>
-    typeof scope === 'string' && splitScope(scope).some((one) => scopes.operate.includes(one));
+  const isOperator = (scope: unknown): boolean => typeof scope === 'string' && operatorScopes(scope, scopes).length > 0;
 
   return {
     name: 'client',
@@ -209,7 +209,6 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
             ...findClientErrors(imported, client, scopes),
             ...findHighSecurityErrors(imported, client, validator),
             ...(await findMetadataErrors(client)),
-            ...findScopeErrors(imported, client),
           ];
           const problems = unique(errors).map(({ member, reason }) =>
             problem(member === undefined ? '' : `/${member}`, reason === 'is missing' ? 'missing' : 'invalid', reason),
@@ -286,23 +285,6 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
       const { [member]: __, ...others } = metadata;
       metadata = others;
     }
-  }
-
-  function findScopeErrors(
-    { scope }: ImportedClient,
-    { kind, metadata, accountId }: ClientToStore,
-  ): readonly ClientMetadataError[] {
-    const given = splitScope(scope).filter((one) => scopes.operate.includes(one));
-    const { token_endpoint_auth_method: method, grant_types: grants, response_types: responseTypes } = metadata;
-    const isProgram =
-      accountId === null &&
-      kind === 'standard' &&
-      method === 'private_key_jwt' &&
-      isDeepStrictEqual(grants, ['client_credentials']) &&
-      isDeepStrictEqual(responseTypes, []);
-    if (given.length === 0 || isProgram) return [];
-    const reason = `${given.join(' ')} is only for clients with private_key_jwt and only the grant type client_credentials`;
-    return [{ member: 'scope', reason }];
   }
 
   /** Only the import command makes operators and changes them. Otherwise, an operator could make further operators. */

@@ -1,5 +1,6 @@
 // Converts a client of an import file to the form that is stored, and checks our own rules for clients, also those of
 // high-security clients (docs/behaviour-auth.md, "High-security clients").
+import { isDeepStrictEqual } from 'node:util';
 import { isLoopback } from '@bay-booking/service/public-address';
 import {
   type ClientKind,
@@ -100,6 +101,17 @@ function withDefaults(metadata: Metadata, { isConfidential }: { isConfidential: 
   };
 }
 
+export const operatorScopes = (scope: string | undefined, { operate }: Pick<ScopeTable, 'operate'>) =>
+  splitScope(scope).filter((one) => operate.includes(one));
+
+/** Whether the client is a program that authenticates itself with a key. */
+const isProgram = ({ accountId, kind, metadata }: ClientToStore): boolean =>
+  accountId === null &&
+  kind === 'standard' &&
+  metadata.token_endpoint_auth_method === 'private_key_jwt' &&
+  isDeepStrictEqual(metadata.grant_types, ['client_credentials']) &&
+  isDeepStrictEqual(metadata.response_types, []);
+
 export function findClientErrors(
   imported: ImportedClient,
   client: ClientToStore,
@@ -107,6 +119,8 @@ export function findClientErrors(
 ): ClientMetadataError[] {
   const ofTokens = client.accountId === null ? (['access', 'facilities', 'expiresAt'] as const) : [];
   const unknown = splitScope(client.scope).filter((scope) => !scopes.known.includes(scope));
+  const ofPrograms = isProgram(client) ? [] : operatorScopes(imported.scope, scopes);
+  const programsOnly = 'is only for clients with private_key_jwt and only the grant type client_credentials';
   const hasUnusedSecret = isPublic(client.metadata) && client.secret !== undefined;
   const cannotKeepSecret =
     isInstalledApp(client.metadata) && (client.secret !== undefined || usesSecret(client.metadata));
@@ -114,6 +128,7 @@ export function findClientErrors(
   const hasSectors = client.metadata.sector_identifier_uri !== undefined;
   return [
     ...(unknown.length > 0 ? [{ member: 'scope', reason: `${unknown.join(' ')} is not known` }] : []),
+    ...(ofPrograms.length > 0 ? [{ member: 'scope', reason: `${ofPrograms.join(' ')} ${programsOnly}` }] : []),
     ...(hasUnusedSecret ? [{ member: 'client_secret', reason: 'a public client has none' }] : []),
     ...(cannotKeepSecret ? [{ member: 'client_secret', reason: 'a native app cannot keep a secret' }] : []),
     ...(lacksAccount ? [{ member: 'accountId', reason: 'is missing' }] : []),
