@@ -54,7 +54,9 @@ export function sendResponse(request: Request, response: Response, result: Endpo
 /** `json` of Express parses the content type of each response again: 8 % of the CPU time of a GET. */
 function sendJson(response: Response, body: unknown): void {
   const text = JSON.stringify(body);
+  const bytes = Buffer.byteLength(text);
   response.setHeader('Content-Type', 'application/json; charset=utf-8');
-  response.setHeader('Content-Length', Buffer.byteLength(text));
-  response.end(text);
+  response.setHeader('Content-Length', bytes);
+  // Node writes Latin-1 faster than UTF-8. The bytes of ASCII are the same in both.
+  response.end(text, bytes === text.length ? 'latin1' : 'utf8');
 }
