@@ -45,15 +45,22 @@ where location.removed_at is null and location.facility_id = any($1)
   and ($3::text[] is null or location.id = any($3))`,
   orderBy: byName('location'),
 };
-const bays = {
+// With `$2 is null or …`, PostgreSQL plans each execution anew, which takes 0.4 ms instead of 0.1 ms for the execution.
+const oneOf = (column: string, values: string, isUsed: boolean): string =>
+  isUsed ? `${column} = any(${values}::text[])` : `${values}::text[] is null`;
+const bays = (byLocation: boolean, byId: boolean) => ({
   columns: `bay.id, bay.name, bay.description, bay.kind, bay.bookable, bay.location_id as "locationId",
   location.name as "locationName", bay.facility_id as "facilityId", facility.time_zone as "timeZone"`,
   from: `from bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
 join facility on facility.id = bay.facility_id
-where bay.removed_at is null and bay.facility_id = any($1) and ($2::text[] is null or bay.location_id = any($2))
-  and ($3::text[] is null or bay.id = any($3))`,
+where bay.removed_at is null and bay.facility_id = any($1) and ${oneOf('bay.location_id', '$2', byLocation)}
+  and ${oneOf('bay.id', '$3', byId)}`,
   orderBy: byBayName,
-};
+});
+const allBays = bays(false, false);
+const baysOfLocations = bays(true, false);
+const baysById = bays(false, true);
+const baysOfLocationsById = bays(true, true);
 const findLocation = `select ${locations.columns} from location join facility on facility.id = location.facility_id
 where location.removed_at is null and location.facility_id = any($1) and location.id = $2`;
 
@@ -79,7 +86,9 @@ export function createPlacesStore(db: Queryable) {
     findLocation: async (facilities: readonly string[], id: string): Promise<LocationRow | undefined> =>
       (await query<LocationRow>(db, findLocation, [facilities, id]))[0],
 
-    findBays: (facilities: readonly string[], { locationIds, bayIds }: BayFilter, page: PageRequest) =>
-      queryPage<BayRow>(db, bays, [facilities, locationIds ?? null, bayIds ?? null], page),
+    findBays: (facilities: readonly string[], { locationIds, bayIds }: BayFilter, page: PageRequest) => {
+      const statement = locationIds ? (bayIds ? baysOfLocationsById : baysOfLocations) : bayIds ? baysById : allBays;
+      return queryPage<BayRow>(db, statement, [facilities, locationIds ?? null, bayIds ?? null], page);
+    },
   };
 }
