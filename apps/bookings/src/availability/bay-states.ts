@@ -3,13 +3,15 @@ import { type Database, type Queryable, query } from '@bay-booking/service/datab
 import type { OpeningHours } from '../opening-hours/hours.ts';
 import { findSchedule } from '../opening-hours/schedule.ts';
 import { type Interval, intervalOf, type Times } from '../time/interval.ts';
-import type { BayState, Closure } from './rule.ts';
+import type { BayState } from './rule.ts';
 
 export interface FoundBay extends BayState {
   readonly locationId: string;
 }
 
-/** The times are in UTC without `Z`. */
+type Seconds = readonly [start: number, end: number];
+
+/** Times as strings are in UTC without `Z`, times as numbers in seconds since 1970. */
 interface Row {
   readonly id: string;
   readonly bookable: boolean;
@@ -17,7 +19,7 @@ interface Row {
   readonly timeZone: string;
   readonly hours: OpeningHours | null;
   readonly closures: readonly (Times & { readonly reason: string | null })[] | null;
-  readonly bookings: readonly Times[] | null;
+  readonly bookings: readonly Seconds[] | null;
   readonly holds: readonly (Times & { readonly expiresAt: string })[] | null;
 }
 
@@ -25,7 +27,7 @@ interface ClosedRow {
   /** The id of a bay or a location. */
   readonly id: string;
   readonly isLocation: boolean;
-  readonly times: readonly (readonly [start: number, end: number])[];
+  readonly times: readonly Seconds[];
 }
 
 // A subquery hides the value from PostgreSQL's planner, which would otherwise plan the statement again for every
@@ -37,7 +39,7 @@ const to = '(select $4::timestamptz)';
 // In other time zones, offsets of early years contain seconds, which JavaScript cannot read.
 const utc = (column: string, field: string): string => `${column} at time zone 'UTC' as "${field}"`;
 const times = `${utc('start_date', 'startDate')}, ${utc('end_date', 'endDate')}`;
-const bookingsOfBay = `select ${times} from booking where facility_id = $1 and bay_id = bay.id
+const bookingsOfBay = `select start_date, end_date from booking where facility_id = $1 and bay_id = bay.id
   and id <> all((select $5::uuid[])::uuid[])`;
 
 const closuresOfBay = `(
@@ -56,7 +58,7 @@ const bayStates = (
   closures: string,
 ) => `select bay.id, bay.bookable, bay.location_id as "locationId", facility.time_zone as "timeZone",
   location.opening_hours as hours, ${closures} as closures, (
-    select json_agg(taken) from (
+    select json_agg(array[date_part('epoch', start_date), date_part('epoch', end_date)]) from (
       (${bookingsOfBay} and start_date < ${from} order by start_date desc limit 1)
       union all
       ${bookingsOfBay} and start_date >= ${from} and start_date <= ${to}
@@ -138,7 +140,11 @@ export async function readBayStatesWithoutReasons(
     query<ClosedRow>(db, closedTimes, values),
   ]);
   const closuresOf = (isLocation: boolean) =>
-    new Map(closed.filter((row) => row.isLocation === isLocation).map(({ id, times }) => [id, times.map(toClosure)]));
+    new Map(
+      closed
+        .filter((row) => row.isLocation === isLocation)
+        .map(({ id, times }) => [id, times.map((time) => ({ ...ofSeconds(time), reason: null }))]),
+    );
   const [ofLocations, ofBays] = [closuresOf(true), closuresOf(false)];
   return new Map(
     rows.map((row) => {
@@ -152,8 +158,8 @@ function periodOf(interval: Interval | undefined): readonly (string | null)[] {
   return interval ? [interval.start, interval.end].map((time) => new Date(time).toISOString()) : [null, null];
 }
 
-function toClosure([start, end]: readonly [number, number]): Closure {
-  return { start: Math.round(start * 1_000), end: Math.round(end * 1_000), reason: null };
+function ofSeconds([start, end]: Seconds): Interval {
+  return { start: Math.round(start * 1_000), end: Math.round(end * 1_000) };
 }
 
 function toBay({ bookable, locationId, timeZone, hours, closures, bookings, holds }: Row): FoundBay {
@@ -162,7 +168,7 @@ function toBay({ bookable, locationId, timeZone, hours, closures, bookings, hold
     locationId,
     schedule: findSchedule(hours, timeZone),
     closures: (closures ?? []).map((closure) => ({ ...toInterval(closure), reason: closure.reason })),
-    bookings: (bookings ?? []).map(toInterval),
+    bookings: (bookings ?? []).map(ofSeconds),
     holds: (holds ?? []).map((hold) => ({
       ...toInterval(hold),
       expiresAt: new Date(`${hold.expiresAt}Z`).toISOString(),
