@@ -66,6 +66,15 @@ async function readNew(next: string): Promise<Item[]> {
   return (await system.call('GET', pathOf(next))).body.items;
 }
 
+test('latest=true returns an empty page whose next continues after the last change', async () => {
+  await create('bay-n1-01');
+  const { body } = await readPage('facilityId=fac-north&latest=true');
+  expect(body.items).toEqual([]);
+  expect(body.next).toBe(body._links.next.href);
+  const booking = await create('bay-n1-02');
+  expect((await readNew(body.next)).map(({ id }) => id)).toEqual([booking.id]);
+});
+
 test('each booking appears once, at the place of its latest change, and data is the booking as in a list', async () => {
   const { next } = await readAll('fac-north');
   const [first, second] = [await create('bay-n1-01'), await create('bay-n1-02')];

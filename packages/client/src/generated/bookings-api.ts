@@ -2849,6 +2849,8 @@ export interface operations {
                 facilityId?: string;
                 /** @description Returns the changes after this number; 0 if left out. */
                 afterChangeNumber?: number;
+                /** @description If true, the page is empty, and its link "next" returns only later changes. */
+                latest?: boolean;
                 /** @description Copy it from the link "next". If changes that you have not read were removed, the response is ERR00410. */
                 removed?: number;
                 /** @description Maximum number of items; 500 if left out. */

@@ -26,6 +26,8 @@ export interface FeedServices extends SharedServices {
 export interface FeedQuery {
   readonly facilityId?: string;
   readonly afterChangeNumber?: number;
+  /** Begins after the last change, for a client that has just read the bookings with a search. */
+  readonly latest?: boolean;
   /**
    * A parameter of the link `next`. Old deletions are removed from the feed. For a client that reads the feed from its
    * beginning, the value is the highest change number that had been removed when the client read its first page. For
@@ -56,6 +58,11 @@ export function createChangeLister({ feed, changeWatcher, revocations, bookingIt
     prefer: string | undefined,
   ): Promise<EndpointResponse> => {
     const request = feedRequest(query, validationErrors, caller, baseUrl);
+    if (query.latest) {
+      const { facilityId } = request;
+      const afterChangeNumber = (await feed.numberChanges([facilityId])).get(facilityId) ?? 0;
+      return { status: 200, body: envelopeOf({ ...request, afterChangeNumber }, { changes: [], removed: 0 }) };
+    }
     const preferredSeconds = waitSecondsOf(prefer);
     const waitSeconds = Math.min(preferredSeconds ?? 0, maxWaitSeconds);
     let page = await readPage(request);

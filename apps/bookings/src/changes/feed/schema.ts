@@ -14,6 +14,10 @@ export const feedQuerySchema = {
   properties: {
     facilityId: { ...textSchema, description: 'Mandatory if the token names several facilities.' },
     afterChangeNumber: { ...nonNegativeInteger, description: 'Returns the changes after this number; 0 if left out.' },
+    latest: {
+      type: 'boolean',
+      description: 'If true, the page is empty, and its link "next" returns only later changes.',
+    },
     // list-changes.ts explains this parameter.
     removed: {
       ...nonNegativeInteger,
