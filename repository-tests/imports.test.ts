@@ -31,7 +31,8 @@ describe('workspaces', () => {
     'social-stand-ins': [],
     local: ['service', 'postgres', 'social-stand-ins'],
     auth: ['common', 'records', 'service'],
-    bookings: ['common', 'records', 'service'],
+    // The day sheet uses the client in the browser.
+    bookings: ['client', 'common', 'records', 'service'],
   };
 
   test('a workspace imports only the packages that the list allows, and never an app', () => {

@@ -13,4 +13,4 @@ case $(node --version) in v2[4-9].* | v[3-9]?.*) ;; *) exec node ../../packages/
 # --max-semi-space-size limits the young generation of the heap to three times as many MB. A request for a page of
 # bookings allocates many objects. With 4 instead of 16, these objects would not fit into the young generation. This
 # would save 21 MB, but the p99 of lists would rise from 5 to 14 ms.
-exec node --max-semi-space-size=16 "$@" src/main.ts
+exec node --max-semi-space-size=16 --disable-warning=ExperimentalWarning "$@" src/main.ts

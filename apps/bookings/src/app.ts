@@ -27,6 +27,7 @@ import { createClosureEndpoints } from './closures/endpoints.ts';
 import { createClosureStore } from './closures/store.ts';
 import type { Config } from './config.ts';
 import { migrationsDirectory } from './database/migrations-directory.ts';
+import { mountDaySheet } from './day-sheet/routes.ts';
 import { createErasureEndpoints } from './erasure/endpoints.ts';
 import { createErasure } from './erasure/erase.ts';
 import { createGroupEndpoints } from './groups/endpoints.ts';
@@ -179,6 +180,7 @@ function createExpressApps(
   endpoints: ReturnType<typeof createEndpoints>,
 ): { readonly express: Express; readonly management: Express | undefined } {
   const { baseUrl, authIssuer, audience, rateLimitPerMinute, metricsPort, managementPort, trustProxy } = config;
+  const { daySheetClientId } = config;
   const scopes = scopesOf(config.scopeBase);
   // If METRICS_PORT is set, another listener serves `/metrics`.
   const serveMetrics = metricsPort === undefined;
@@ -240,7 +242,15 @@ function createExpressApps(
   // `createHttpApp` has mounted the GET handlers of these paths. The loop adds the responses to other methods.
   for (const path of ['/health/live', '/health/ready', ...(serveMetrics ? ['/metrics'] : [])])
     mountMethodNotAllowed(app, path);
-  mountDocuments(app, { endpoints, baseUrl, authIssuer, audience, scopes });
+  mountDocuments(app, {
+    endpoints,
+    baseUrl,
+    authIssuer,
+    audience,
+    scopes,
+    hasDaySheet: daySheetClientId !== undefined,
+  });
+  if (daySheetClientId !== undefined) mountDaySheet(app, { baseUrl, authIssuer, clientId: daySheetClientId, scopes });
   mountErrorHandler(app);
   return { express: app, management };
 }

@@ -56,6 +56,7 @@ const fields = {
   changeRetentionDays: optional('CHANGE_RETENTION_DAYS', integer(7, 3_650), 30),
   historyRetentionDays: optional('HISTORY_RETENTION_DAYS', integer(7, 36_500), 400),
   personalDataDays: optional('PERSONAL_DATA_DAYS', integer(0, 36_500), 0),
+  daySheetClientId: optional('DAY_SHEET_CLIENT_ID', text),
   webhookKeys: optional('WEBHOOK_KEY', encryptionKeys),
   webhookAllowNetworks: optional('WEBHOOK_ALLOW_NETWORKS', networks, []),
 } as const;

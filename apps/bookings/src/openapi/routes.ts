@@ -18,12 +18,13 @@ export interface DocumentOptions {
   readonly authIssuer: string;
   readonly audience: string;
   readonly scopes: Scopes;
+  readonly hasDaySheet: boolean;
 }
 
 const json = { 'Content-Type': 'application/json; charset=utf-8' };
 
 export function mountDocuments(app: Express, options: DocumentOptions): void {
-  const { baseUrl, authIssuer, audience, scopes } = options;
+  const { baseUrl, authIssuer, audience, scopes, hasDaySheet } = options;
   const openApi = createOpenApi(options);
   mountJson(app, '/openapi.json', openApi);
 
@@ -39,16 +40,9 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
   mountJson(app, resourceMetadataPath, resourceMetadata);
 
   const assets = readAssets();
-  const assetsByPath = new Map(assets.map((asset) => [asset.path, asset]));
-  mountPath(app, assetTemplate, {
-    GET: (request, response) => {
-      const asset = assetsByPath.get(request.path);
-      if (!asset) throw apiError('ERR00404');
-      return sendDocument(request, response, asset);
-    },
-  });
+  mountAssets(app, assetTemplate, assets);
 
-  const pageOptions = { baseUrl, authIssuer, scope: scopes.write, assets };
+  const pageOptions = { baseUrl, authIssuer, scope: scopes.write, hasDaySheet, assets };
   const pageHeaders = {
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': contentSecurityPolicy(pageOptions),
@@ -65,6 +59,18 @@ export function mountJson(router: Router, path: string, content: object): void {
   mountDocument(router, path, createPublicDocument(JSON.stringify(content), json));
 }
 
-function mountDocument(router: Router, path: string, document: PublicDocument): void {
+/** Mounts files below `template`, which has the parameters of the paths of these files. */
+export function mountAssets(router: Router, template: string, assets: readonly (PublicDocument & { path: string })[]) {
+  const assetsByPath = new Map(assets.map((asset) => [asset.path, asset]));
+  mountPath(router, template, {
+    GET: (request, response) => {
+      const asset = assetsByPath.get(request.path);
+      if (!asset) throw apiError('ERR00404');
+      return sendDocument(request, response, asset);
+    },
+  });
+}
+
+export function mountDocument(router: Router, path: string, document: PublicDocument): void {
   mountPath(router, path, { GET: (request, response) => sendDocument(request, response, document) });
 }

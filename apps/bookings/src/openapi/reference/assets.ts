@@ -22,13 +22,18 @@ export function readAssets(): readonly Asset[] {
   const swaggerUiStyles = `@layer swagger-ui {${readFileSync(join(swaggerUiFolder, 'swagger-ui.css'), 'utf8')}}`;
   return [
     createAsset('swagger-ui.css', css, swaggerUiStyles),
-    createAsset('page.css', css, readFileSync(join(thisFolder, 'page.css'))),
+    readPageStyles(),
     createAsset('reference.css', css, readFileSync(join(thisFolder, 'reference.css'))),
     createAsset('swagger-ui-bundle.js', javaScript, readFileSync(join(swaggerUiFolder, 'swagger-ui-bundle.js'))),
     createAsset('reference.js', javaScript, readFileSync(join(thisFolder, 'reference.js'))),
-    createAsset('icon.svg', 'image/svg+xml', readFileSync(join(thisFolder, 'icon.svg'))),
+    readIcon(),
   ];
 }
+
+/** The day sheet has the same colours, header and icon. */
+export const readPageStyles = (): Asset => createAsset('page.css', css, readFileSync(join(thisFolder, 'page.css')));
+export const readIcon = (): Asset =>
+  createAsset('icon.svg', 'image/svg+xml', readFileSync(join(thisFolder, 'icon.svg')));
 
 function createAsset(name: string, contentType: string, content: string | Buffer): Asset {
   const document = createPublicDocument(content, {

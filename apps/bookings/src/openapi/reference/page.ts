@@ -20,6 +20,8 @@ export interface PageOptions {
   readonly baseUrl: string;
   readonly authIssuer: string;
   readonly scope: string;
+  /** Whether the service has a day sheet, which the pages then link to. */
+  readonly hasDaySheet: boolean;
   readonly assets: readonly Asset[];
 }
 
@@ -94,12 +96,13 @@ export function renderGuides(options: PageOptions): ReadonlyMap<string, string> 
 
 const linkTo = ({ id, html }: Heading) => ({ href: `#${id}`, html });
 
-function layoutOf({ baseUrl, authIssuer, assets }: PageOptions) {
+function layoutOf({ baseUrl, authIssuer, hasDaySheet, assets }: PageOptions) {
   const basePath = new URL(baseUrl).pathname.replace(/\/+$/, '');
   const pathsOf = (extension: string) =>
     assets.filter(({ path }) => path.endsWith(extension)).map(({ path }) => `${basePath}${path}`);
   return {
     basePath,
+    hasDaySheet,
     portalUrl: `${authIssuer}/portal`,
     icon: pathsOf('.svg')[0],
     styles: pathsOf('.css'),

@@ -1,0 +1,116 @@
+// The form that closes bays for a time, changes a closure, and opens the bays again.
+import type { Closure } from '@bay-booking/client';
+import { client } from './api.ts';
+import { type FormContext, openBooking, readTime } from './booking-form.ts';
+import { bayNameOf, type SheetBooking } from './day.ts';
+import { button, h, notify } from './dom.ts';
+import { openForm } from './form.ts';
+import { describeError, timesOf } from './sentences.ts';
+import type { Draft } from './sign-in.ts';
+import { localAt } from './time.ts';
+
+export interface ClosureContext extends FormContext {
+  readonly mayClose: boolean;
+  /** Reads the closures again and draws them. */
+  readonly onScheduleSaved: () => Promise<void>;
+}
+
+export type NewClosure = Pick<Closure, 'startDate' | 'endDate'> & { readonly bayIds: string[] };
+
+export function openClosure(context: ClosureContext, seen: Closure | NewClosure, draft?: Draft['values']): void {
+  const { day, mayClose } = context;
+  const existing = 'id' in seen ? seen : undefined;
+  const allBays = day.bays.map(({ id }) => id);
+  const wanted = { ...seen, bayId: seen.bayIds?.[0] ?? allBays[0] ?? '' };
+  const times = { type: 'datetime-local', attributes: { readonly: !mayClose } } as const;
+  const form = openForm(
+    {
+      title: existing ? 'Closure' : 'Close bays',
+      draft: { kind: 'closure', context: seen },
+      fields: [
+        {
+          name: 'reason',
+          label: 'Reason',
+          value: existing?.reason ?? '',
+          attributes: { maxlength: 256, readonly: !mayClose },
+        },
+        {
+          name: 'whole',
+          label: 'The whole location',
+          type: 'checkbox',
+          value: existing !== undefined && !existing.bayIds,
+        },
+        {
+          name: 'bayIds',
+          label: 'Bays',
+          type: 'checkboxes',
+          options: day.bays.map(({ id, name }) => [id, name]),
+          value: seen.bayIds ?? [],
+        },
+        { name: 'startDate', label: 'From', value: localAt(Date.parse(seen.startDate), day.timeZone), ...times },
+        { name: 'endDate', label: 'To', value: localAt(Date.parse(seen.endDate), day.timeZone), ...times },
+      ],
+      submitLabel: mayClose ? (existing ? 'Save' : 'Close the bays') : undefined,
+      buttons: [
+        existing && mayClose && button('Open again', () => void form.run(() => remove(existing)), { class: 'danger' }),
+      ],
+      describe: (error) => describeError(error, day, [wanted]),
+      save: async (values) => {
+        const body = {
+          ...(values.has('whole') ? { locationId: day.location.id } : { bayIds: values.getAll('bayIds').map(String) }),
+          startDate: readTime(values, 'startDate', day, existing?.startDate),
+          endDate: readTime(values, 'endDate', day, existing?.endDate),
+          reason: String(values.get('reason') ?? '').trim() || undefined,
+        };
+        const saved = existing
+          ? await client.closures.update(existing.id, body as never, { ifMatch: await etagOf(existing) })
+          : await client.closures.create(body as never);
+        await context.onScheduleSaved();
+        const met = await bookingsIn(saved);
+        notify(existing ? 'The closure was saved.' : 'The bays are closed.');
+        if (met.length === 0) return true;
+        // The bookings stay, so somebody must call these people.
+        openClosure(context, saved);
+        return false;
+      },
+    },
+    draft,
+  );
+  if (existing)
+    void bookingsIn(existing).then(
+      (met) => form.showBelow(metBookings(met)),
+      () => undefined,
+    );
+
+  async function etagOf({ id, lastUpdatedAt }: Closure): Promise<string> {
+    const current = await client.closures.get(id);
+    // An old entity tag: the service responds with 412.
+    return current.lastUpdatedAt === lastUpdatedAt ? current.etag : '"changed"';
+  }
+
+  async function remove(closure: Closure): Promise<void> {
+    await client.closures.delete(closure.id, { ifMatch: await etagOf(closure) });
+    await context.onScheduleSaved();
+    notify('The bays are open again.');
+  }
+
+  function bookingsIn({ bayIds, startDate, endDate }: Closure): Promise<SheetBooking[]> {
+    return client.bookings.search({ bayIds: bayIds ?? allBays, startDate, endDate, pageSize: 1_000 }).toArray();
+  }
+
+  function metBookings(met: readonly SheetBooking[]): HTMLElement {
+    const open = (booking: SheetBooking) =>
+      button(
+        `${booking.userAlias}, ${bayNameOf(day, booking.bayId)}, ${timesOf(booking, day)}`,
+        () => openBooking(context, booking),
+        {
+          class: 'link',
+        },
+      );
+    const summary =
+      met.length === 0
+        ? 'The closure meets no booking.'
+        : `Bookings in the closed time (${met.length}). They stay until you move or cancel them:`;
+    return h('div', {}, h('p', {}, summary), h('ul', {}, ...met.map((booking) => h('li', {}, open(booking)))));
+  }
+}

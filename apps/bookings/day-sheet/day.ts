@@ -1,0 +1,109 @@
+// Holds one day of a location: its bays, bookings, closures and opening hours.
+import type { Booking, BookingBay, BookingChange, BookingLocation, Closure, OpeningHours } from '@bay-booking/client';
+import { createSchedule } from '../src/opening-hours/schedule.ts';
+import { doOverlap, type Interval, intervalOf, subtract } from '../src/time/interval.ts';
+import { backgroundClient } from './api.ts';
+import { type DayTimes, dayOf } from './time.ts';
+
+/** A booking without its links. The search, the feed and single bookings have other links. */
+export type SheetBooking = Omit<Booking, '_links'>;
+
+export interface Day extends DayTimes {
+  readonly location: BookingLocation;
+  /** In natural order. */
+  readonly bays: readonly BookingBay[];
+  readonly bookings: Map<string, SheetBooking>;
+  closures: readonly Closure[];
+  hours: OpeningHours;
+}
+
+/** Keeps the query string of a search short enough for every proxy. */
+const baysPerSearch = 100;
+
+async function findBookings(bays: readonly BookingBay[], times: DayTimes): Promise<readonly SheetBooking[]> {
+  const [startDate, endDate] = [times.start, times.end].map((time) => new Date(time).toISOString());
+  const chunks = Array.from({ length: Math.ceil(bays.length / baysPerSearch) }, (_, index) =>
+    bays.slice(index * baysPerSearch, (index + 1) * baysPerSearch).map(({ id }) => id),
+  );
+  // With `locationIds` instead, the search would omit bookings over midnight.
+  const found = chunks.map((bayIds) =>
+    backgroundClient.bookings.search({ bayIds, startDate, endDate, pageSize: 1_000 } as never).toArray(),
+  );
+  return (await Promise.all(found)).flat() as SheetBooking[];
+}
+
+const findClosures = (location: BookingLocation, { start, end }: DayTimes): Promise<Closure[]> =>
+  backgroundClient.closures
+    .list({
+      locationIds: [location.id],
+      startDate: new Date(start).toISOString(),
+      endDate: new Date(end).toISOString(),
+      pageSize: 1_000,
+    })
+    .toArray();
+
+/** Returns the day, and the position of the change feed before the day was read. */
+export async function loadDay(location: BookingLocation, date: string): Promise<{ day: Day; position: string }> {
+  const times = dayOf(date, location.timeZone);
+  const { data: end } = await backgroundClient.request('listBookingChanges', {
+    query: { facilityId: location.facilityId, latest: true },
+  });
+  const [bays, closures, hours] = await Promise.all([
+    backgroundClient.bays.list({ locationId: location.id }).toArray(),
+    findClosures(location, times),
+    backgroundClient.locations.getOpeningHours(location.id),
+  ]);
+  const bookings = await findBookings(bays, times);
+  const day = { ...times, location, bays, closures, hours, bookings: new Map(bookings.map((one) => [one.id, one])) };
+  return { day, position: end.next };
+}
+
+/** Reads what the change feed does not report. Returns whether something has changed. */
+export async function refreshSchedule(day: Day): Promise<boolean> {
+  const [closures, hours] = await Promise.all([
+    findClosures(day.location, day),
+    backgroundClient.locations.getOpeningHours(day.location.id),
+  ]);
+  const changed = JSON.stringify([closures, hours]) !== JSON.stringify([day.closures, day.hours]);
+  Object.assign(day, { closures, hours });
+  return changed;
+}
+
+export const isOnDay = (day: Day, booking: SheetBooking): boolean =>
+  day.bays.some(({ id }) => id === booking.bayId) && doOverlap(intervalOf(booking), day);
+
+/** Puts a booking into the day, or takes it out. Returns whether the day has changed. */
+export function applyBooking(day: Day, id: string, booking: SheetBooking | undefined): boolean {
+  const before = day.bookings.get(id);
+  if (booking && isOnDay(day, booking)) {
+    // A response to a change of this page can arrive after a later change of the feed.
+    if (before && before.lastUpdatedAt > booking.lastUpdatedAt) return false;
+    day.bookings.set(id, booking);
+    return JSON.stringify(before) !== JSON.stringify(booking);
+  }
+  day.bookings.delete(id);
+  return before !== undefined;
+}
+
+export const applyChange = (day: Day, change: BookingChange): boolean =>
+  applyBooking(day, change.id, change.state === 'updated' ? change.data : undefined);
+
+export const inOrder = (day: Day): SheetBooking[] => {
+  const order = new Map(day.bays.map(({ id }, index) => [id, index]));
+  return [...day.bookings.values()].sort(
+    (a, b) => a.startDate.localeCompare(b.startDate) || (order.get(a.bayId) ?? 0) - (order.get(b.bayId) ?? 0),
+  );
+};
+
+/** Returns the parts of the day when the location is closed. The rule is the one that the service applies. */
+export function closedHours(day: Day): readonly Interval[] {
+  const whole = { start: day.start, end: day.end };
+  if (day.hours.alwaysOpen) return [];
+  return subtract([whole], createSchedule(day.hours, day.timeZone).openDuring(whole));
+}
+
+export const bayNameOf = (day: Day, bayId: string): string =>
+  day.bays.find(({ id }) => id === bayId)?.name ?? 'A bay of another location';
+
+/** The day has only the closures of its location and of bays there. */
+export const closesBay = ({ bayIds }: Closure, bayId: string): boolean => !bayIds || bayIds.includes(bayId);

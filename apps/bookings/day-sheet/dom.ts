@@ -1,0 +1,46 @@
+// Creates elements. Strings become text nodes, so an alias such as `<img onerror>` is shown as it is.
+export type Child = Node | string | false | undefined;
+
+/** A function becomes a listener for the event of its name, and every other value an attribute. */
+export function h<Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  attributes: Readonly<Record<string, unknown>> = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[Tag] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue;
+    if (typeof value === 'function') element.addEventListener(name, value as EventListener);
+    else element.setAttribute(name, value === true ? '' : String(value));
+  }
+  element.append(...children.filter((child) => child !== false && child !== undefined));
+  return element;
+}
+
+export const button = (label: string, click: () => unknown, attributes: Readonly<Record<string, unknown>> = {}) =>
+  h('button', { type: 'button', click, ...attributes }, label);
+
+/** Lets screen readers say a text. */
+export function announce(text: string): void {
+  const region = document.getElementById('announcements');
+  if (region) region.textContent = text;
+}
+
+/** Shows a message at the bottom of the page for 10 seconds, with a button if the reader can do something about it. */
+export function notify(text: string, action?: { readonly label: string; readonly act: () => unknown }): void {
+  document.querySelector('.toast')?.remove();
+  const toast = h('div', { class: 'toast', role: 'status', popover: 'manual' }, h('span', {}, text));
+  const close = () => toast.remove();
+  if (action)
+    toast.append(
+      button(action.label, () => {
+        close();
+        return action.act();
+      }),
+    );
+  toast.append(button('Close', close, { class: 'link' }));
+  document.body.append(toast);
+  // A popover is above an open dialog.
+  toast.showPopover();
+  setTimeout(close, 10_000);
+}

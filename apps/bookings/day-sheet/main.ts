@@ -1,0 +1,81 @@
+// Starts the day sheet: signs the user in, lets the user choose a location, and shows the day.
+import type { BookingLocation, Me } from '@bay-booking/client';
+import { client } from './api.ts';
+import { button, h } from './dom.ts';
+import { showSheet } from './sheet.ts';
+import * as signIn from './sign-in.ts';
+import { dateAt, readDate } from './time.ts';
+
+const main = document.querySelector('main') as HTMLElement;
+
+const show = (title: string, ...content: readonly (Node | string)[]): void =>
+  main.replaceChildren(h('div', { class: 'note' }, h('h1', {}, title), ...content));
+
+const signInButton = (place: signIn.Place): HTMLElement =>
+  button('Sign in', () => signIn.startSignIn(place).catch(fail), { class: 'primary' });
+
+function fail(error: unknown): void {
+  const reason = error instanceof Error ? error.message : String(error);
+  show('The day cannot be shown', h('p', {}, `The service or the authorization server does not respond (${reason}).`));
+  main.firstElementChild?.append(button('Try again', () => location.reload(), { class: 'primary' }));
+}
+
+async function start(): Promise<void> {
+  // The redirect URI has the host of BASE_URL, and so must the page.
+  if (location.origin !== new URL(signIn.baseUrl).origin)
+    return location.replace(`${signIn.baseUrl}/day${location.search}`);
+  const { result, place } = await signIn.finishSignIn();
+  if (result === 'signed out') return show('You are signed out', signInButton(place));
+  if (typeof result === 'object') return show('You are not signed in', h('p', {}, result.error), signInButton(place));
+  if (result === 'not signed in') return signIn.startSignIn(place);
+  const signOut = document.getElementById('sign-out') as HTMLButtonElement;
+  signOut.hidden = false;
+  signOut.addEventListener('click', () => void signIn.signOut().catch(fail));
+  const me = await client.me();
+  // The token names the facilities where the user has the right for every scope. A Bookings Manager may not close bays.
+  if (me.facilities.length === 0 && me.scopes.some((scope) => scope.endsWith('/golf/schedule')))
+    return signIn.startSignIn({ ...place, without: '/golf/schedule' });
+  const locations = await client.locations.list().toArray();
+  if (locations.length === 0)
+    return show('No range', h('p', {}, 'Your account belongs to no range. Ask the owner of a range to invite you.'));
+  await showDays(me, locations, place);
+}
+
+/** Shows the day of the address, and another one after each change of the address. */
+async function showDays(me: Me, locations: readonly BookingLocation[], firstPlace: signIn.Place): Promise<void> {
+  let stop: () => void = () => {};
+
+  const go = (locationId: string, date: string): void => {
+    history.pushState(null, '', `?${new URLSearchParams({ location: locationId, date })}`);
+    void open();
+  };
+
+  async function open(draft?: signIn.Draft): Promise<void> {
+    stop();
+    const query = new URLSearchParams(location.search);
+    const hasChoice = me.facilities.length > 1 && !query.has('location');
+    const chosen = locations.find(({ id }) => id === query.get('location')) ?? (hasChoice ? undefined : locations[0]);
+    if (!chosen) return showChoice();
+    const date = readDate(query.get('date')) ?? dateAt(Date.now(), chosen.timeZone);
+    history.replaceState(null, '', `?${new URLSearchParams({ location: chosen.id, date })}`);
+    try {
+      stop = await showSheet({ me, locations, location: chosen, date, draft, go });
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  function showChoice(): void {
+    const links = locations.map(({ id, name, timeZone, facilityId }) => {
+      const facility = me.facilities.find((one) => one.id === facilityId)?.name;
+      const choose = () => go(id, dateAt(Date.now(), timeZone));
+      return h('li', {}, button(facility ? `${facility}: ${name}` : name, choose, { class: 'link' }));
+    });
+    show('Choose a location', h('ul', {}, ...links));
+  }
+
+  addEventListener('popstate', () => void open());
+  await open(firstPlace.draft);
+}
+
+start().catch(fail);

@@ -1,0 +1,59 @@
+// Serves the day sheet: a page on which the people at a range see and change their day with the public API.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Eta } from 'eta';
+import type { Express } from 'express';
+import type { Scopes } from '../auth/scopes.ts';
+import { contentHash } from '../http/etag.ts';
+import { createPublicDocument } from '../openapi/public-document.ts';
+import { readIcon, readPageStyles } from '../openapi/reference/assets.ts';
+import { contentSecurityPolicy } from '../openapi/reference/page.ts';
+import { mountAssets, mountDocument } from '../openapi/routes.ts';
+import { readModules } from './modules.ts';
+
+export interface DaySheetOptions {
+  readonly baseUrl: string;
+  readonly authIssuer: string;
+  /** The public client at auth that signs the users in. */
+  readonly clientId: string;
+  readonly scopes: Scopes;
+}
+
+/** The files that the browser gets. */
+const folder = join(import.meta.dirname, '../../day-sheet');
+const immutable = { 'Cache-Control': 'public, max-age=31536000, immutable' };
+
+export function mountDaySheet(app: Express, { baseUrl, authIssuer, clientId, scopes }: DaySheetOptions): void {
+  const modules = readModules(join(folder, 'main.ts'));
+  // A module imports the others from its own folder, so all modules have the hash of their common content.
+  const hash = contentHash(Buffer.from(modules.map(({ source }) => source).join('\n')));
+  const scripts = modules.map(({ name, source }) => ({
+    ...createPublicDocument(source, { 'Content-Type': 'text/javascript; charset=utf-8', ...immutable }),
+    path: `/day/assets/${hash}/${name}`,
+  }));
+  const styles = createPublicDocument(readFileSync(join(folder, 'day-sheet.css')), {
+    'Content-Type': 'text/css; charset=utf-8',
+    ...immutable,
+  });
+  const assets = [...scripts, { ...styles, path: `/day/assets/${styles.hash}/day-sheet.css` }];
+  mountAssets(app, '/day/assets/{hash}/{name}', assets);
+
+  const basePath = new URL(baseUrl).pathname.replace(/\/+$/, '');
+  const page = new Eta({ views: import.meta.dirname }).render('page', {
+    basePath,
+    baseUrl,
+    authIssuer,
+    clientId,
+    scopes: `openid ${scopes.write} ${scopes.schedule}`,
+    icon: basePath + readIcon().path,
+    styles: [readPageStyles(), ...assets.slice(-1)].map(({ path }) => basePath + path),
+    scripts: scripts.map(({ path }) => basePath + path),
+  });
+  const headers = {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Cache-Control': 'no-cache',
+    'Content-Security-Policy': contentSecurityPolicy({ baseUrl, authIssuer }),
+  };
+  // Express also matches this path with a slash at the end, which is the redirect URI of the client.
+  mountDocument(app, '/day', createPublicDocument(page, headers));
+}

@@ -1,0 +1,505 @@
+// Tests the day sheet, the page /day of bookings, in Chromium: what its users see and do, and what the page must not
+// do.
+import { findViolations, overflowsHorizontally, type Page, saveScreenshot } from '@bay-booking/testkit/browser';
+import { expect, test } from '@jest/globals';
+import { describeInChromium } from './support/browser-system.ts';
+import { signIn, useDaySheet } from './support/day-sheet-system.ts';
+
+// Each test has a day of its own, so tests do not see the bookings of others.
+let days = 0;
+const nextDay = (): string => new Date(Date.UTC(2027, 0, 4 + days++)).toISOString().slice(0, 10);
+const at = (date: string, time: string): string => `${date}T${time}:00+01:00`;
+const queryOf = (date: string, location = 'loc-north-1'): string => `?location=${location}&date=${date}`;
+
+const booking = (page: Page, name: string) => page.locator('.booking', { hasText: name });
+const namesOf = async (page: Page, name: string) =>
+  (await booking(page, name).allTextContents()).map((text) => text.replace(/\s+/g, ' '));
+const dialog = (page: Page) => page.getByRole('dialog');
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+const toast = (page: Page) => page.locator('.toast span');
+const check = (page: Page, bay: string, checked = true) =>
+  dialog(page).getByRole('checkbox', { name: bay, exact: true }).setChecked(checked);
+
+async function fill(page: Page, values: Readonly<Record<string, string>>): Promise<void> {
+  for (const [label, value] of Object.entries(values))
+    await dialog(page).getByLabel(label, { exact: true }).fill(value);
+}
+
+/** Drags from a bay and an hour to another bay and hour. Leaves the button of the mouse down. */
+async function drag(page: Page, from: readonly [string, number], to: readonly [string, number]): Promise<void> {
+  const pointOf = async ([bay, hour]: readonly [string, number]) => {
+    const box = await page.locator(`.column[data-bay="${bay}"]`).boundingBox();
+    if (!box) throw new Error(`no column of ${bay}`);
+    return { x: box.x + 20, y: box.y + (box.height * hour) / 24 };
+  };
+  const [start, end] = [await pointOf(from), await pointOf(to)];
+  await page.mouse.move(start.x, start.y);
+  await page.mouse.down();
+  await page.mouse.move(end.x, end.y, { steps: 4 });
+}
+
+/** A tall window shows the whole day, so no test has to scroll. */
+const tall = { viewport: { width: 1280, height: 1_700 } };
+
+describeInChromium('the day sheet', () => {
+  const system = useDaySheet();
+  const book = (date: string, bayId: string, userAlias: string, from: string, to: string, more: object = {}) =>
+    system.call('POST', '/api/bookings', {
+      bayId,
+      userAlias,
+      startDate: at(date, from),
+      endDate: at(date, to),
+      ...more,
+    });
+
+  test('the page keeps no token, talks only to both services, and a reload signs in again without a prompt', async () => {
+    const date = nextDay();
+    const name = '<img src=x onerror=alert(1)>';
+    await book(date, 'bay-n1-01', name, '10:00', '11:00');
+    const page = await system.open(queryOf(date));
+    const requests: { url: string; token: string | undefined }[] = [];
+    const errors: string[] = [];
+    page.on('request', (request) => requests.push({ url: request.url(), token: request.headers().authorization }));
+    page.on('console', (message) => errors.push(message.text()));
+    page.on('dialog', (shown) => errors.push(shown.message()));
+    await page.reload();
+    await booking(page, name).waitFor();
+    expect(page.url()).toBe(`${system.base}/day${queryOf(date)}`);
+    expect(new Set(requests.map(({ url }) => new URL(url).origin))).toEqual(new Set([system.base, system.issuer]));
+    const tokens = new Set(requests.flatMap(({ token }) => token?.slice(7) ?? []));
+    expect(tokens.size).toBe(1);
+    const stored = JSON.stringify([
+      await page.evaluate('[{ ...localStorage }, { ...sessionStorage }, document.cookie]'),
+      requests.map(({ url }) => url),
+      system.bookings.log(),
+    ]);
+    for (const token of tokens) expect(stored).not.toContain(token.split('.')[2]);
+    expect(errors).toEqual([]);
+    const { headers } = await fetch(`${system.base}/day`);
+    const policy = headers.get('content-security-policy') ?? '';
+    expect(policy).not.toContain('unsafe');
+    expect(/connect-src ([^;]*)/.exec(policy)?.[1]).toBe(`'self' ${system.base} ${system.issuer}`);
+  }, 60_000);
+
+  test('the day has bays in natural order, a row for each half hour, closures, hours and bookings over midnight', async () => {
+    const [before, date] = [nextDay(), nextDay()];
+    const late = { startDate: at(before, '23:30'), endDate: at(date, '00:30') };
+    await system.call('POST', '/api/bookings', { bayId: 'bay-n1-02', userAlias: 'Owl', ...late });
+    const times = { startDate: at(date, '09:00'), endDate: at(date, '12:00') };
+    await system.call('POST', '/api/booking-closures', { bayIds: ['bay-n1-05'], reason: 'Net torn', ...times });
+    const hours = { weekly: {}, exceptions: [{ date, hours: [{ opens: '00:00', closes: '22:00' }] }] };
+    const path = '/api/booking-locations/loc-north-1/opening-hours';
+    await system.call('PUT', path, hours);
+    const page = await system.open(queryOf(date));
+    const bays = await page.locator('.bay-name > span').allTextContents();
+    expect(bays.slice(0, 11)).toEqual(
+      ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '99'].map((id) => `Bay ${id}`),
+    );
+    await expectTimes(48);
+    expect(await namesOf(page, 'Owl')).toHaveLength(1);
+    expect(await page.locator('.closure').allTextContents()).toEqual(['Net torn']);
+    expect(await page.locator('.column').first().locator('.closed').count()).toBe(1);
+    await system.call('DELETE', path);
+    await page.goto(`${system.base}/day${queryOf(before)}`);
+    await booking(page, 'Owl').waitFor();
+    for (const [change, rows] of [
+      ['2027-03-28', 46],
+      ['2027-10-31', 50],
+    ] as const) {
+      await page.goto(`${system.base}/day${queryOf(change)}`);
+      await page.getByRole('heading', { name: change.endsWith('28') ? '28 March' : '31 October' }).waitFor();
+      await expectTimes(rows);
+    }
+
+    async function expectTimes(rows: number): Promise<void> {
+      expect(await page.locator('.times span').count()).toBe(rows);
+    }
+  }, 60_000);
+
+  test('somebody books, moves, lengthens, undoes and cancels, and reads who did it', async () => {
+    const date = nextDay();
+    await book(date, 'bay-n1-03', 'Ada', '18:00', '19:00');
+    const page = await system.open(queryOf(date), tall);
+    await drag(page, ['bay-n1-03', 17.1], ['bay-n1-03', 18.2]);
+    await page.mouse.up();
+    await fill(page, { Name: 'Bob' });
+    await press(page, 'Book');
+    await page.getByText('Bay 3 is booked from 18:00 by Ada.').waitFor();
+    await fill(page, { To: `${date}T18:00`, 'Reference (optional)': `B-${date}` });
+    await press(page, 'Book');
+    await booking(page, 'Bob').waitFor();
+    expect(await namesOf(page, 'Bob')).toEqual([`Bob 17:00–18:00 B-${date}, Bay 3`]);
+
+    await drag(page, ['bay-n1-03', 18.2], ['bay-n1-04', 19.2]);
+    await page.mouse.up();
+    await page.getByText('Moved to Bay 4, 19:00–20:00.').waitFor();
+    await press(page, 'Undo');
+    await page.locator('.column[data-bay="bay-n1-03"] .booking', { hasText: 'Ada' }).waitFor();
+    expect(await namesOf(page, 'Ada')).toEqual(['Ada 18:00–19:00, Bay 3']);
+    await drag(page, ['bay-n1-03', 18.95], ['bay-n1-03', 19.8]);
+    await page.mouse.up();
+    await page.getByText('Moved to Bay 3, 18:00–20:00.').waitFor();
+
+    await booking(page, 'Ada').click();
+    await press(page, 'Cancel booking');
+    await press(page, 'Yes, cancel');
+    await page.getByText('The booking of Ada was cancelled.').waitFor();
+    expect(await namesOf(page, 'Ada')).toEqual([]);
+    await press(page, 'Changes');
+    await page.locator('.history li').first().waitFor();
+    const history = await page.locator('.history li').allTextContents();
+    expect(history[0]).toMatch(/^Cancelled by you.*Ada, Bay 3, 18:00–20:00$/);
+    expect(history.at(-1)).toMatch(/^Booked by acc-manager-north with demo-pat-north-manage.*Ada/);
+  }, 60_000);
+
+  test('bookings of several bays are a party, and a change is for one of them or for all', async () => {
+    const date = nextDay();
+    const page = await system.open(queryOf(date), tall);
+    await drag(page, ['bay-n1-06', 14.1], ['bay-n1-07', 14.9]);
+    await page.mouse.up();
+    await fill(page, { Name: 'Party' });
+    await press(page, 'Book');
+    await toast(page).filter({ hasText: '2 bookings were made.' }).waitFor();
+    await drag(page, ['bay-n1-06', 14.2], ['bay-n1-07', 15.2]);
+    await page.mouse.up();
+    await press(page, 'All of the party');
+    await toast(page).filter({ hasText: 'The party was moved' }).waitFor();
+    expect((await namesOf(page, 'Party')).toSorted()).toEqual([
+      'Party 15:00–16:00 party, Bay 7',
+      'Party 15:00–16:00 party, Bay 8',
+    ]);
+    await booking(page, 'Party').first().click();
+    await fill(page, { Name: 'Party of one' });
+    await press(page, 'Save');
+    await booking(page, 'Party of one').waitFor();
+    expect(await namesOf(page, 'Party')).toHaveLength(2);
+    expect(await namesOf(page, 'Party of one')).toHaveLength(1);
+  }, 60_000);
+
+  test('a weekly series lists its conflicts before anything is saved, and is then saved whole', async () => {
+    const date = nextDay();
+    const page = await system.open(queryOf(date));
+    const inAWeek = new Date(Date.parse(date) + 7 * 86_400_000).toISOString().slice(0, 10);
+    await book(inAWeek, 'bay-n1-10', 'Blocker', '10:00', '11:00');
+    await press(page, 'New booking');
+    await check(page, 'Bay 1', false);
+    await check(page, 'Bay 10');
+    await fill(page, {
+      Name: 'Series',
+      From: `${date}T10:30`,
+      To: `${date}T11:30`,
+      'Repeat weekly: number of weeks': '3',
+    });
+    await press(page, 'Check the dates');
+    await page.getByText('1 of 3 dates are not free. Nothing was saved.').waitFor();
+    expect(await page.locator('.dates .conflict').allTextContents()).toEqual([
+      expect.stringContaining('Bay 10 is booked from 10:00 by Blocker.'),
+    ]);
+    await fill(page, { From: `${date}T11:00` });
+    await press(page, 'Check the dates');
+    await page.getByText('All 3 dates are free.').waitFor();
+    const search = `/api/bookings?userAlias=Series`;
+    expect((await system.call<{ total: number }>('GET', search)).total).toBe(0);
+    await press(page, 'Book all 3');
+    await toast(page).filter({ hasText: '3 bookings were made.' }).waitFor();
+    expect((await system.call<{ total: number }>('GET', search)).total).toBe(3);
+  }, 60_000);
+
+  test('two people drag the same booking: one wins, and the other sees the truth and what has changed', async () => {
+    const date = nextDay();
+    await book(date, 'bay-n1-01', 'Contested', '10:00', '11:00');
+    const pages = await Promise.all([
+      system.open(queryOf(date), tall),
+      system.open(queryOf(date), { ...tall, username: 'both@example.com' }),
+    ]);
+    await Promise.all(pages.map((page, index) => drag(page, ['bay-n1-01', 10.2], [`bay-n1-0${index + 3}`, 10.2])));
+    await Promise.all(pages.map((page) => page.mouse.up()));
+    await Promise.all(pages.map((page) => toast(page).waitFor()));
+    const toasts = await Promise.all(pages.map((page) => toast(page).textContent()));
+    const [winner, loser] = toasts.toSorted((a, b) => Number(b?.startsWith('Moved')) - Number(a?.startsWith('Moved')));
+    const bay = /^Moved to (Bay [34]), 10:00–11:00\.$/.exec(winner ?? '')?.[1];
+    expect(loser).toBe(
+      `Somebody has changed the booking of Contested (Bay 1, 10:00) meanwhile: the bay from Bay 1 to ${bay}. Your change was not saved.`,
+    );
+    for (const page of pages) expect(await namesOf(page, 'Contested')).toEqual([`Contested 10:00–11:00, ${bay}`]);
+  }, 60_000);
+
+  test('the keyboard alone is enough to book, move, cancel and close', async () => {
+    const date = nextDay();
+    const page = await system.open(queryOf(date));
+    const type = async (...keys: string[]) => {
+      for (const key of keys) await page.keyboard.press(key);
+    };
+    await page.locator('.sheet').focus();
+    await type('ArrowRight', 'ArrowRight', 'Shift+ArrowDown');
+    expect(await page.locator('#announcements').textContent()).toBe('Bay 3, 08:00 to 09:00');
+    await type('Enter');
+    await page.keyboard.type('Key');
+    await type('Enter');
+    await booking(page, 'Key').waitFor();
+    expect(await namesOf(page, 'Key')).toEqual(['Key 08:00–09:00, Bay 3']);
+    await booking(page, 'Key').focus();
+    await type('Enter', 'Tab');
+    await page.keyboard.type('Bay 4');
+    await page.getByRole('button', { name: 'Save' }).focus();
+    await type('Enter');
+    await page.locator('.column[data-bay="bay-n1-04"] .booking').waitFor();
+    await page.getByRole('button', { name: 'Close bays' }).focus();
+    await type('Enter');
+    await page.keyboard.type('Wet floor');
+    await type('Tab', 'Tab', 'Tab', 'Space');
+    await page.getByRole('button', { name: 'Close the bays' }).focus();
+    await type('Enter');
+    await page.locator('.column[data-bay="bay-n1-01"] .closure').waitFor();
+    await booking(page, 'Key').focus();
+    await type('Enter');
+    await page.getByRole('button', { name: 'Cancel booking' }).focus();
+    await type('Enter', 'Enter');
+    await toast(page).filter({ hasText: 'was cancelled' }).waitFor();
+    expect(await namesOf(page, 'Key')).toEqual([]);
+  }, 60_000);
+
+  test('a closure lists the bookings that it meets, and opens again; opening hours and exceptions are edited', async () => {
+    const date = nextDay();
+    await book(date, 'bay-n2-01', 'Met', '10:00', '11:00');
+    const page = await system.open(queryOf(date, 'loc-north-2'));
+    await press(page, 'Close bays');
+    await check(page, 'Bay 1');
+    await fill(page, { Reason: 'Maintenance', From: `${date}T09:00`, To: `${date}T12:00` });
+    await press(page, 'Close the bays');
+    await dialog(page).getByRole('button', { name: 'Met, Bay 1, 10:00–11:00' }).waitFor();
+    await page.keyboard.press('Escape');
+    await press(page, 'New booking');
+    await fill(page, { Name: 'Late', From: `${date}T11:00`, To: `${date}T11:30` });
+    await press(page, 'Book');
+    await page.getByText('Bay 1 is closed at this time: Maintenance.').waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('.closure').click({ position: { x: 5, y: 5 } });
+    await press(page, 'Open again');
+    await page.locator('.closure').waitFor({ state: 'detached' });
+
+    await press(page, 'Opening hours');
+    await fill(page, { Tuesday: '7-22', Exceptions: `${date} 08:00-20:00` });
+    await press(page, 'Save');
+    await page.getByText('“7-22” is not a time range such as 07:00-22:00.').waitFor();
+    await fill(page, { Tuesday: '25:00-26:00' });
+    await press(page, 'Save');
+    await page.locator('#field-tuesday-problem').filter({ hasText: 'must be a time' }).waitFor();
+    await fill(page, { Tuesday: '07:00-22:00' });
+    await press(page, 'Save');
+    await toast(page).filter({ hasText: 'The opening hours were saved.' }).waitFor();
+    expect(await page.locator('.column').first().locator('.closed').count()).toBe(2);
+    const { weekly, exceptions } = await system.call<{ weekly: object; exceptions: { date: string }[] }>(
+      'GET',
+      '/api/booking-locations/loc-north-2/opening-hours',
+    );
+    expect(weekly).toMatchObject({ tuesday: [{ opens: '07:00', closes: '22:00' }] });
+    expect(exceptions).toContainEqual({ date, hours: [{ opens: '08:00', closes: '20:00' }] });
+    await system.call('DELETE', '/api/booking-locations/loc-north-2/opening-hours');
+  }, 60_000);
+
+  test('changes of other programs appear within 2 s, and after a lost connection by themselves', async () => {
+    const date = nextDay();
+    const page = await system.open(queryOf(date));
+    const { id } = await book(date, 'bay-n1-01', 'Live', '10:00', '11:00');
+    await booking(page, 'Live').waitFor({ timeout: 2_000 });
+    await system.call('DELETE', `/api/bookings/${id}`);
+    await booking(page, 'Live').waitFor({ state: 'detached', timeout: 2_000 });
+    await page.context().setOffline(true);
+    await page.getByText(/No connection since \d\d:\d\d/).waitFor();
+    await book(date, 'bay-n1-02', 'Meanwhile', '10:00', '11:00');
+    await press(page, 'New booking');
+    await fill(page, { Name: 'Typed' });
+    await press(page, 'Book');
+    await page.getByText('What you typed is still here').waitFor();
+    expect(await dialog(page).getByLabel('Name').inputValue()).toBe('Typed');
+    await page.context().setOffline(false);
+    await page.keyboard.press('Escape');
+    await booking(page, 'Meanwhile').waitFor();
+    await page.locator('.status', { hasText: 'Live' }).waitFor();
+  }, 60_000);
+
+  test('typing filters the sheet and the list, a locked sheet changes nothing, and a search finds other days', async () => {
+    const [other, date] = [nextDay(), nextDay()];
+    await book(date, 'bay-n1-01', 'Søren', '10:00', '11:00');
+    await book(date, 'bay-n1-02', 'Grace', '10:00', '11:00');
+    await book(other, 'bay-n1-02', 'Grace', '12:00', '13:00');
+    const page = await system.open(queryOf(date), tall);
+    await page.getByLabel('Search', { exact: true }).fill('grac');
+    expect(await booking(page, 'Grace').isVisible()).toBe(true);
+    expect(await booking(page, 'Søren').isVisible()).toBe(false);
+    await press(page, 'List');
+    expect(await page.locator('.list tbody tr').allTextContents()).toEqual(['10:00–11:00Bay 2Grace']);
+    await page.getByLabel('Search', { exact: true }).fill('Grace');
+    await press(page, 'Search all days');
+    await page.locator('.history button').first().click();
+    await page.waitForURL(`**${queryOf(other)}`);
+    await page.locator('.list tbody').getByText('12:00–13:00').waitFor();
+    await press(page, 'Grid');
+    await page.getByLabel('Lock the sheet').check();
+    expect(await page.getByRole('button', { name: 'New booking' }).isDisabled()).toBe(true);
+    await drag(page, ['bay-n1-02', 12.2], ['bay-n1-03', 13.2]);
+    await page.mouse.up();
+    expect(await namesOf(page, 'Grace')).toEqual(['Grace 12:00–13:00, Bay 2']);
+  }, 60_000);
+
+  test('people of two facilities choose, a Bookings Manager cannot close bays, and signing out ends the session', async () => {
+    const both = await system.open('', { username: 'both@example.com' });
+    await both.getByRole('button', { name: 'South Range: South Range' }).click();
+    await both.locator('.sheet').waitFor();
+    expect(new URL(both.url()).searchParams.get('location')).toBe('loc-south-1');
+    const page = await system.open('', { username: 'bot@north.example' });
+    expect(await page.getByRole('button', { name: 'New booking' }).count()).toBe(1);
+    expect(await page.getByRole('button', { name: 'Close bays' }).count()).toBe(0);
+    await press(page, 'Sign out');
+    await page.waitForURL(`${system.issuer}/**`);
+    await press(page, 'Sign out');
+    await page.getByRole('heading', { name: 'You are signed out' }).waitFor();
+    await press(page, 'Sign in');
+    await page.getByLabel('Password', { exact: true }).waitFor();
+  }, 60_000);
+
+  test.each([
+    ['light', [1280, 768, 390]],
+    ['dark', [1280, 768, 390]],
+  ] as const)(
+    'everything is accessible and fits in %s mode at %j pixels',
+    async (colorScheme, widths) => {
+      const date = nextDay();
+      await book(date, 'bay-n1-01', 'Ada Lovelace', '10:00', '11:00', { externalBookingId: `REF-${date}` });
+      // The picture in README.md is the screenshot of this grid.
+      const players = ['Grace', 'Linus', 'Margaret', 'Ken', 'Barbara', 'Dennis', 'Radia', 'Tim'];
+      for (const [index, name] of players.entries()) {
+        const hour = 10 + ((index * 3) % 7);
+        await book(date, `bay-n1-0${index + 2}`, name, `${hour}:30`, `${hour + 1}:30`);
+      }
+      const times = { startDate: at(date, '11:00'), endDate: at(date, '13:00') };
+      await system.call('POST', '/api/booking-closures', { bayIds: ['bay-n1-10'], reason: 'Net torn', ...times });
+      const page = await system.open(queryOf(date), { colorScheme });
+      const states: readonly (readonly [string, () => Promise<void>])[] = [
+        ['grid', async () => {}],
+        ['list', () => press(page, 'List')],
+        [
+          'new',
+          async () => {
+            await press(page, 'Grid');
+            await press(page, 'New booking');
+            await press(page, 'Book');
+            await page.getByText('The name is missing.').waitFor();
+          },
+        ],
+        ['booking', () => booking(page, 'Ada').press('Enter')],
+        ['closure', () => page.locator('.closure').press('Enter')],
+        ['hours', () => press(page, 'Opening hours')],
+        ['history', () => press(page, 'Changes')],
+      ];
+      for (const width of widths) {
+        await page.setViewportSize({ width, height: 900 });
+        for (const [state, show] of states) {
+          await show();
+          if (state !== 'grid' && state !== 'list') await dialog(page).waitFor();
+          const found = { violations: await findViolations(page), overflows: await overflowsHorizontally(page) };
+          expect({ width, state, ...found }).toEqual({ width, state, violations: [], overflows: false });
+          await saveScreenshot(page, `day-sheet-${state}-${width}-${colorScheme}`);
+          await page.keyboard.press('Escape');
+        }
+      }
+    },
+    180_000,
+  );
+
+  test('a day of 12 bays and 16 hours is one page of paper', async () => {
+    const page = await system.open(queryOf(nextDay()));
+    const pdf = (await page.pdf({ preferCSSPageSize: true })).toString('latin1');
+    expect(pdf.match(/\/Type\s*\/Page\b/g)).toHaveLength(1);
+  }, 60_000);
+
+  test('a finger drags after a long press only', async () => {
+    const date = nextDay();
+    await book(date, 'bay-n1-01', 'Finger', '00:30', '01:30');
+    const page = await system.open(queryOf(date), {
+      viewport: { width: 390, height: 1_400 },
+      hasTouch: true,
+      isMobile: true,
+    });
+    await page.evaluate(`document.querySelector('.sheet').scrollTo(0, 0)`);
+    const box = await booking(page, 'Finger').boundingBox();
+    if (!box) throw new Error('the booking is not visible');
+    const devtools = await page.context().newCDPSession(page);
+    const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', y = 0) =>
+      devtools.send('Input.dispatchTouchEvent', {
+        type,
+        touchPoints: type === 'touchEnd' ? [] : [{ x: box.x + 40, y: box.y + 10 + y }],
+      });
+    await touch('touchStart');
+    await touch('touchMove', 40);
+    await touch('touchEnd');
+    await touch('touchStart');
+    await page.locator('.sheet.dragging').waitFor();
+    await touch('touchMove', 28);
+    await touch('touchEnd');
+    await toast(page).filter({ hasText: 'Moved to Bay 1, 01:00–02:00.' }).waitFor();
+  }, 60_000);
+
+  test('a day of 200 bays with 3000 bookings is drawn soon, and a change as well', async () => {
+    const bays = Array.from({ length: 200 }, (_, index) => ({
+      id: `bay-big-${index}`,
+      name: `Bay ${index + 1}`,
+      description: '',
+      kind: 'RangeBay',
+      bookable: true,
+    }));
+    const location = { id: 'loc-big', name: 'Big', bays };
+    await system.importInto('bookings', {
+      facilities: [{ id: 'fac-north', name: 'North Range', timeZone: 'Europe/Copenhagen', locations: [location] }],
+    });
+    const date = nextDay();
+    for (let start = 0; start < 200; start += 4) {
+      const bookings = bays.slice(start, start + 4).flatMap(({ id }) =>
+        Array.from({ length: 15 }, (_, hour) => ({
+          bayId: id,
+          userAlias: `Player ${start}`,
+          startDate: at(date, `${String(hour + 6).padStart(2, '0')}:00`),
+          endDate: at(date, `${String(hour + 7).padStart(2, '0')}:00`),
+        })),
+      );
+      await system.call('POST', '/api/booking-groups', { bookings });
+    }
+    const page = await system.open(queryOf(date, 'loc-big'));
+    const sizes: Promise<{ responseBodySize: number }>[] = [];
+    page.on('requestfinished', (request) => sizes.push(request.sizes()));
+    const begin = Date.now();
+    await page.reload();
+    await page.locator('.booking').nth(2_999).waitFor({ state: 'attached' });
+    const drawn = Date.now() - begin;
+    const transferred = (await Promise.all(sizes)).reduce((sum, { responseBodySize }) => sum + responseBodySize, 0);
+    process.stderr.write(`day sheet: 3000 bookings drawn ${drawn} ms after a reload, ${transferred} bytes\n`);
+    expect(transferred).toBeLessThan(2_000_000);
+    await book(date, 'bay-big-0', 'Late', '22:00', '23:00');
+    await booking(page, 'Late').waitFor({ timeout: 2_000 });
+  }, 120_000);
+});
+
+describeInChromium('the day sheet with STEP_UP=schedule', () => {
+  const system = useDaySheet({ STEP_UP: 'schedule' });
+
+  test('a step-up leads through auth and back to the same dialog', async () => {
+    const page = await system.open(queryOf('2027-01-04'), { username: 'secure@north.example' });
+    await system.query(`update oidc_artifact set payload = jsonb_set(payload, '{loginTs}', to_jsonb(extract(epoch from now())::int - 3700))
+      where model = 'Session' and payload ->> 'loginTs' is not null`);
+    await page.reload();
+    await press(page, 'Close bays');
+    await check(page, 'Bay 2');
+    await fill(page, { Reason: 'Typed before', From: '2027-01-04T09:00', To: '2027-01-04T10:00' });
+    await press(page, 'Close the bays');
+    await page.waitForURL(`${system.issuer}/interaction/**`);
+    await signIn(page, 'secure@north.example', 'demo-0002');
+    await page.waitForURL(`${system.base}/day?**`);
+    await dialog(page).waitFor();
+    expect(await dialog(page).getByLabel('Reason').inputValue()).toBe('Typed before');
+    expect(await dialog(page).getByRole('checkbox', { name: 'Bay 2', exact: true }).isChecked()).toBe(true);
+    expect(await dialog(page).getByLabel('From').inputValue()).toBe('2027-01-04T09:00');
+    await press(page, 'Close the bays');
+    await page.locator('.closure').waitFor();
+  }, 120_000);
+});

@@ -1,0 +1,120 @@
+// Starts both services with a day sheet and Chromium, for tests that use the day sheet as the people at a range do.
+import { freePort } from '@bay-booking/postgres/ports';
+import { type Browser, chromiumMissing, hasChromium, launchChromium, type Page } from '@bay-booking/testkit/browser';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { callApi } from './api.ts';
+import { type AppName, runCommand } from './commands.ts';
+import type { Instance } from './instance.ts';
+import { getToken, startTestSystem } from './test-system.ts';
+
+export type ContextOptions = Parameters<Browser['newContext']>[0];
+
+/** The password of every account. */
+const password = 'demo-owner-pass';
+
+export interface DaySheetSystem {
+  readonly base: string;
+  readonly issuer: string;
+  readonly bookings: Instance;
+  /** Sends a request as another program. Throws unless the status is 2xx. */
+  readonly call: <Body = { id: string }>(method: string, path: string, body?: object) => Promise<Body>;
+  readonly importInto: (app: AppName, document: object) => Promise<string>;
+  /** Runs a statement in the database of auth. */
+  readonly query: (sql: string) => Promise<void>;
+  /** Opens the day sheet in a new browser context and signs in. `path` is the query string. */
+  readonly open: (path: string, options?: ContextOptions & { readonly username?: string }) => Promise<Page>;
+  readonly close: () => Promise<void>;
+}
+
+/** `environment` has further variables of bookings. */
+export const useDaySheet = (environment: Record<string, string> = {}): DaySheetSystem =>
+  useFixture(async () => {
+    if (!hasChromium) throw new Error(chromiumMissing);
+    const [system, browser, port] = await Promise.all([startTestSystem(), launchChromium(), freePort()]);
+    const base = `http://localhost:${port}`;
+    const importInto = (app: AppName, document: object) =>
+      runCommand(app, { DATABASE_URL: system.database.ownerUrlOf(app) }, 'import.ts', JSON.stringify(document));
+    const both = ['fac-north', 'fac-south'].map((facilityId) => ({ facilityId, role: 'staff' }));
+    await importInto('auth', {
+      accounts: [
+        {
+          id: 'acc-both',
+          username: 'both@example.com',
+          password,
+          name: 'Both',
+          email: 'both@example.com',
+          emailVerified: true,
+          kind: 'user',
+          memberships: both,
+        },
+      ],
+      clients: [
+        {
+          client_id: 'day-sheet',
+          client_name: 'Day sheet',
+          token_endpoint_auth_method: 'none',
+          redirect_uris: [`${base}/day/`],
+          post_logout_redirect_uris: [`${base}/day/`],
+          scope: 'openid https://bay-booking.example/golf/bookings https://bay-booking.example/golf/schedule',
+          access_token_ttl: 7_200,
+        },
+      ],
+    });
+    const auth = await system.startAuth({ BOOKINGS_AUDIENCE: base });
+    const options = { BASE_URL: base, DAY_SHEET_CLIENT_ID: 'day-sheet', ...environment };
+    const [bookings, token] = await Promise.all([system.startBookings(options, { port }), getToken(auth.base)]);
+
+    async function open(
+      path: string,
+      { username = 'owner@north.example', ...context }: ContextOptions & { username?: string } = {},
+    ) {
+      // Without reduced motion, axe would measure colours between the old and the new one.
+      const page = await (await browser.newContext({ locale: 'en-GB', reducedMotion: 'reduce', ...context })).newPage();
+      await page.goto(`${base}/day${path}`);
+      await signIn(page, username);
+      await allow(page);
+      return page;
+    }
+
+    return {
+      base,
+      issuer: auth.base,
+      bookings,
+      importInto,
+      query: async (sql) => {
+        await system.database.query('auth', sql);
+      },
+      open,
+      call: async <Body>(method: string, path: string, body?: object) => {
+        const response = await callApi<Body>(base, token, method, path, body);
+        if (response.status >= 300) throw new Error(`${response.status} ${JSON.stringify(response.body)}`);
+        return response.body;
+      },
+      close: async () => {
+        await browser.close();
+        await system.close();
+      },
+    };
+  }, 120_000);
+
+/** Signs in at auth. `recoveryCode` is the second factor of secure@north.example. */
+export async function signIn(page: Page, username: string, recoveryCode = 'demo-0001'): Promise<void> {
+  await page.getByLabel('E-mail address').fill(username);
+  await page.getByLabel('Password', { exact: true }).fill(username.startsWith('bot@') ? 'demo-bot-pass' : password);
+  await page.keyboard.press('Enter');
+  if (!username.startsWith('secure')) return;
+  await page.getByLabel('Code').fill(recoveryCode);
+  await page.keyboard.press('Enter');
+}
+
+/** Gives consent, also again if the page asks for fewer scopes. */
+async function allow(page: Page): Promise<void> {
+  const content = page.locator('.sheet, #content .note h1');
+  for (let pages = 0; pages < 2; pages += 1) {
+    const button = page.getByRole('button', { name: 'Allow', exact: true });
+    await button.or(content).first().waitFor();
+    if (await content.first().isVisible()) return;
+    await button.click();
+  }
+  await content.first().waitFor();
+}
