@@ -58,17 +58,19 @@ const isActiveSecret = 's.expires_at is null or s.expires_at > now()';
 
 /**
  * Finds the client with the id $1 unless the client has expired or the client or its account is disabled. The same
- * statement reads the account's roles, because most tokens depend on them.
+ * statement reads the account's roles, because most tokens depend on them. pg parses one JSON value faster than ten
+ * columns.
  */
-export const activeClientQuery = `
-  select c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId",
-         array(select s.secret_sha256 from client_secret s
-                where s.client_id = c.id and (${isActiveSecret}) order by s.secret_sha256) as "secretHashes",
-         c.access, c.facility_ids as "facilityIds",
-         case when a.id is not null then (
-           select coalesce(jsonb_agg(jsonb_build_object('facilityId', m.facility_id, 'role', m.role) order by m.facility_id),
-                    '[]') from membership m join facility f on f.id = m.facility_id
-            where m.account_id = a.id and f.disabled_at is null) end as memberships
+const activeClientQuery = `
+  select json_build_object('id', c.id, 'kind', c.kind, 'pkce', c.pkce, 'metadata', c.metadata, 'scope', c.scope,
+           'accountId', c.account_id, 'access', c.access, 'facilityIds', c.facility_ids,
+           'secretHashes', array(select s.secret_sha256 from client_secret s
+              where s.client_id = c.id and (${isActiveSecret}) order by s.secret_sha256),
+           'memberships', case when a.id is not null then (
+              select coalesce(json_agg(json_build_object('facilityId', m.facility_id, 'role', m.role)
+                         order by m.facility_id), '[]')
+                from membership m join facility f on f.id = m.facility_id
+               where m.account_id = a.id and f.disabled_at is null) end) as client
     from client c left join account a on a.id = c.account_id
    where c.id = $1 and ${isActiveClient} and (c.account_id is null or a.disabled_at is null)`;
 
@@ -117,8 +119,8 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
     async findActive(id: string): Promise<ActiveClient | undefined> {
       // PostgreSQL cannot compare text that contains a NUL character.
       if (id.includes('\0')) return undefined;
-      const [client] = await query<ActiveClient>(db, activeClientQuery, [id]);
-      return client;
+      const [found] = await query<{ client: ActiveClient }>(db, activeClientQuery, [id]);
+      return found?.client;
     },
 
     /** Creates a token of the actor, which is a service account. */
