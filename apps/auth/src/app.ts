@@ -22,7 +22,7 @@ import { countEvents, observeKeys } from './metrics.ts';
 import { migrationsDirectory } from './migrations-directory.ts';
 import { redirectPostedAuthorization, rewritePushedRequests } from './oidc/endpoints/rewritten-requests.ts';
 import { createUserinfo } from './oidc/endpoints/userinfo.ts';
-import { machinePaths, protocolPaths, publicDocumentPaths, routes, routeTemplate } from './oidc/paths.ts';
+import { machinePaths, protocolPaths, publicDocumentPaths, routes, routeTemplate, tokenPaths } from './oidc/paths.ts';
 import { createProvider } from './oidc/provider.ts';
 import { createProviderManager, type ProviderManager } from './oidc/provider-manager.ts';
 import { createSendLogoutToken } from './oidc/tokens/logout-tokens.ts';
@@ -172,18 +172,21 @@ interface Handlers {
 
 /** Mounts the handlers in the order in which they see a request. */
 function mountHandlers(app: Express, manager: ProviderManager, { redirectPosted, endpoints, pages }: Handlers): void {
-  app.use(normalisePath(protocolPaths));
-  app.all([...publicDocumentPaths], allowEveryOrigin({ methods: 'GET', requestHeaders: '*' }));
-  app.use(rewritePushedRequests([routes.pushed_authorization_request, routes.device_authorization]));
   /** Passes the request to oidc-provider. `locals.route` is the route with which the metrics count the request. */
   const serveProtocol: RequestHandler = (request, response) => {
     response.locals.route = routeTemplate(request.path);
     manager.handle(request, response);
   };
-  // Programs send many requests to these paths, which therefore skip the routers of the pages.
-  app.use((request, response, next) =>
-    machinePaths.has(request.path) ? serveProtocol(request, response, next) : next(),
-  );
+  /** Programs send many requests to these paths, which therefore skip the routers that follow. */
+  const serveDirectly =
+    (paths: ReadonlySet<string>): RequestHandler =>
+    (request, response, next) =>
+      paths.has(request.path) ? serveProtocol(request, response, next) : next();
+  app.use(normalisePath(protocolPaths));
+  app.use(serveDirectly(tokenPaths));
+  app.all([...publicDocumentPaths], allowEveryOrigin({ methods: 'GET', requestHeaders: '*' }));
+  app.use(rewritePushedRequests([routes.pushed_authorization_request, routes.device_authorization]));
+  app.use(serveDirectly(machinePaths));
   app.use(redirectPosted);
   app.use([...endpoints]);
   app.use(pages);

@@ -23,13 +23,13 @@ export const discoveryPaths: ReadonlySet<string> = new Set([
 /** The documents that every web page may read. */
 export const publicDocumentPaths: ReadonlySet<string> = new Set([...discoveryPaths, routes.jwks]);
 
-/** Programs request these paths. endpoints/userinfo.ts comes before oidc-provider, so userinfo is not among them. */
+/** Requests to these paths reach oidc-provider unchanged. */
+export const tokenPaths: ReadonlySet<string> = new Set([routes.token, routes.introspection, routes.revocation]);
+
+/** Programs request these paths too. endpoints/userinfo.ts comes before oidc-provider, so it is not among them. */
 export const machinePaths: ReadonlySet<string> = new Set([
   routes.pushed_authorization_request,
   routes.device_authorization,
-  routes.token,
-  routes.introspection,
-  routes.revocation,
   ...publicDocumentPaths,
 ]);
 

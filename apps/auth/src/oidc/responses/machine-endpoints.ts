@@ -33,7 +33,7 @@ export function finishMachineResponse(
   if (ctx.status === 401 && !ctx.response.get('WWW-Authenticate')) {
     ctx.set('WWW-Authenticate', `Basic realm="${config.issuer}", error="invalid_client"`);
   }
-  if (crossOriginEndpoints.has(ctx.path) && ctx.method === 'POST') allowOrigin(ctx, new URL(resource.audience).origin);
+  if (crossOriginEndpoints.has(ctx.path) && ctx.method === 'POST') allowOrigin(ctx, resource.audience);
 }
 
 /** Descriptions of errors that oidc-provider returns as `invalid_request`. */
@@ -58,14 +58,14 @@ function correctFailedAuthentication(ctx: KoaContextWithOIDC): void {
  * A web page cannot keep a secret, so only responses to public clients are for web pages. The reference of the Bookings
  * API is a web page in which a reader can enter client credentials.
  */
-function allowOrigin(ctx: KoaContextWithOIDC, referenceOrigin: string): void {
+function allowOrigin(ctx: KoaContextWithOIDC, audience: string): void {
   const origin = ctx.get('Origin');
   const client = ctx.oidc?.client;
   // Sandboxed pages of any site send the origin "null".
-  const isReference =
-    origin !== 'null' && origin === referenceOrigin && ctx.oidc?.params?.grant_type === 'client_credentials';
-  const isPageOfClient = client?.clientAuthMethod === 'none' && webOriginsOf(client).has(origin);
-  if (origin && (isReference || isPageOfClient)) {
+  const isReference = () =>
+    origin !== 'null' && origin === new URL(audience).origin && ctx.oidc?.params?.grant_type === 'client_credentials';
+  const isPageOfClient = () => client?.clientAuthMethod === 'none' && webOriginsOf(client).has(origin);
+  if (origin !== '' && (isReference() || isPageOfClient())) {
     ctx.set('Access-Control-Allow-Origin', origin);
   } else {
     ctx.remove('Access-Control-Expose-Headers');
