@@ -6,7 +6,7 @@ import {
   BookingsTokenError,
   createBookingsClient,
 } from '@bay-booking/client';
-import { currentDraft } from './form.ts';
+import { currentDraft } from './forms/form.ts';
 import * as signIn from './sign-in.ts';
 
 /** Undefined while the service responds, else the time of the first failure. */

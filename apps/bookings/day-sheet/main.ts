@@ -1,10 +1,10 @@
 // Starts the day sheet: signs the user in, lets the user choose a location, and shows the day.
 import type { BookingLocation, Me } from '@bay-booking/client';
 import { client } from './api.ts';
+import { dateAt, readDate } from './day/time.ts';
 import { button, h } from './dom.ts';
-import { showSheet } from './sheet.ts';
+import { showSheet } from './sheet/sheet.ts';
 import * as signIn from './sign-in.ts';
-import { dateAt, readDate } from './time.ts';
 
 const main = document.querySelector('main') as HTMLElement;
 

@@ -1,12 +1,12 @@
 // The form for the opening hours of the location: for each weekday, and exceptions for single dates.
 import { BookingsApiError, type OpeningHours, type SetOpeningHours } from '@bay-booking/client';
-import { type Weekday, weekdays } from '../src/opening-hours/hours.ts';
-import { client } from './api.ts';
+import { type Weekday, weekdays } from '../../src/opening-hours/hours.ts';
+import { client } from '../api.ts';
+import { describeError } from '../day/sentences.ts';
+import { notify } from '../dom.ts';
+import type { Draft } from '../sign-in.ts';
 import type { ClosureContext } from './closure-form.ts';
-import { notify } from './dom.ts';
 import { type FormProblem, openForm } from './form.ts';
-import { describeError } from './sentences.ts';
-import type { Draft } from './sign-in.ts';
 
 type Range = OpeningHours['exceptions'][number]['hours'][number];
 

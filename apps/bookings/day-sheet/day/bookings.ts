@@ -1,6 +1,6 @@
 // Changes bookings with If-Match, so that a change never overwrites a version that the user has not seen.
 import { type BookingGroup, BookingsApiError, type CreateBooking, type UpdateBooking } from '@bay-booking/client';
-import { client } from './api.ts';
+import { client } from '../api.ts';
 import { bayNameOf, type Day, type SheetBooking } from './day.ts';
 import { differences, SentenceError } from './sentences.ts';
 import { clockAt } from './time.ts';

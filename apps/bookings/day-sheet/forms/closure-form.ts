@@ -1,13 +1,13 @@
 // The form that closes bays for a time, changes a closure, and opens the bays again.
 import type { Closure } from '@bay-booking/client';
-import { client } from './api.ts';
+import { client } from '../api.ts';
+import { bayNameOf, type SheetBooking } from '../day/day.ts';
+import { describeError, timesOf } from '../day/sentences.ts';
+import { localAt } from '../day/time.ts';
+import { button, h, notify } from '../dom.ts';
+import type { Draft } from '../sign-in.ts';
 import { type FormContext, openBooking, readTime } from './booking-form.ts';
-import { bayNameOf, type SheetBooking } from './day.ts';
-import { button, h, notify } from './dom.ts';
 import { openForm } from './form.ts';
-import { describeError, timesOf } from './sentences.ts';
-import type { Draft } from './sign-in.ts';
-import { localAt } from './time.ts';
 
 export interface ClosureContext extends FormContext {
   readonly mayClose: boolean;

@@ -1,9 +1,9 @@
 // Lets a mouse or a finger select empty times, and move and lengthen bookings. On a touch screen a swipe scrolls, and
 // only a long press drags. Every drag can also be done in the form of the booking (WCAG 2.2, 2.5.7).
 
-import type { SheetBooking } from './day.ts';
+import type { SheetBooking } from '../day/day.ts';
+import { halfHour } from '../day/time.ts';
 import type { Grid, Selection } from './grid.ts';
-import { halfHour } from './time.ts';
 
 export interface DragActions {
   readonly mayDrag: () => boolean;

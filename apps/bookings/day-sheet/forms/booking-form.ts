@@ -1,6 +1,6 @@
 // The forms for new bookings and for a booking: change, move, lengthen, cancel, and the way to its history.
 import { BookingsApiError, type CreateBooking, weekly } from '@bay-booking/client';
-import { client } from './api.ts';
+import { client } from '../api.ts';
 import {
   type Change,
   ChangedMeanwhile,
@@ -10,14 +10,14 @@ import {
   type OnSaved,
   updateBooking,
   updateParty,
-} from './bookings.ts';
-import { bayNameOf, type Day, type SheetBooking } from './day.ts';
-import { button, h, notify } from './dom.ts';
+} from '../day/bookings.ts';
+import { bayNameOf, type Day, type SheetBooking } from '../day/day.ts';
+import { describeError, SentenceError, timesOf, type Wanted } from '../day/sentences.ts';
+import { instantOf, localAt, shortDateAt } from '../day/time.ts';
+import { button, h, notify } from '../dom.ts';
+import type { Draft } from '../sign-in.ts';
 import { type FieldOptions, type Form, openForm } from './form.ts';
 import { showHistory } from './history.ts';
-import { describeError, SentenceError, timesOf, type Wanted } from './sentences.ts';
-import type { Draft } from './sign-in.ts';
-import { instantOf, localAt, shortDateAt } from './time.ts';
 
 export interface FormContext {
   readonly day: Day;

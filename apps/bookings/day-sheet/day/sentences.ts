@@ -1,9 +1,8 @@
 // Describes errors of the API in sentences that name the bay, the time and the other party.
 import { BookingsApiError, type Problem } from '@bay-booking/client';
-import { doOverlap, intervalOf } from '../src/time/interval.ts';
-import { client, isConnectionProblem, stepUp } from './api.ts';
+import { doOverlap, intervalOf } from '../../src/time/interval.ts';
+import { client, isConnectionProblem, stepUp } from '../api.ts';
 import { bayNameOf, type Day, type SheetBooking } from './day.ts';
-import type { FormProblem } from './form.ts';
 import { clockAt, shortDateAt } from './time.ts';
 
 /** What the user wanted to book, close or change. A request for a group has several. */
@@ -127,7 +126,10 @@ const fieldsOfCodes: Readonly<Record<string, string>> = {
   ERR00012: 'bayId',
 };
 
-export interface Description extends FormProblem {
+export interface Description {
+  /** The field of the form that the error belongs to, if there is one. */
+  readonly field?: string | undefined;
+  readonly text: string;
   /** The position of the wanted booking. */
   readonly index: number;
 }

@@ -1,11 +1,11 @@
 // Shows who changed a booking, or all bookings of the day, cancelled ones included.
 import type { BookingHistory, History } from '@bay-booking/client';
-import { client } from './api.ts';
-import { bayNameOf, type Day, type SheetBooking } from './day.ts';
-import { h } from './dom.ts';
+import { client } from '../api.ts';
+import { bayNameOf, type Day, type SheetBooking } from '../day/day.ts';
+import { describeError, shortTime, timesOf } from '../day/sentences.ts';
+import { clockAt, shortDateAt } from '../day/time.ts';
+import { h } from '../dom.ts';
 import { openForm } from './form.ts';
-import { describeError, shortTime, timesOf } from './sentences.ts';
-import { clockAt, shortDateAt } from './time.ts';
 
 type Entry = BookingHistory['items'][number] | History['items'][number];
 

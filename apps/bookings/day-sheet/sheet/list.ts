@@ -1,8 +1,8 @@
 // Draws the list of the day's bookings: for screen readers, for paper and for phones.
-import { bayNameOf, type Day, inOrder, type SheetBooking } from './day.ts';
-import { button, h } from './dom.ts';
+import { bayNameOf, type Day, inOrder, type SheetBooking } from '../day/day.ts';
+import { timesOf } from '../day/sentences.ts';
+import { button, h } from '../dom.ts';
 import { matches } from './grid.ts';
-import { timesOf } from './sentences.ts';
 
 export function createList(day: Day, openBooking: (booking: SheetBooking) => void) {
   const body = h('tbody');

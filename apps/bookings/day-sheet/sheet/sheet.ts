@@ -1,19 +1,19 @@
 // Shows one day of a location: toolbar, grid and list. Keeps both up to date with the change feed.
 import type { BookingLocation, Me } from '@bay-booking/client';
-import { backgroundClient, client, isConnectionProblem, onConnection } from './api.ts';
-import { moveBooking, openBooking, openNewBooking } from './booking-form.ts';
-import { type ClosureContext, openClosure } from './closure-form.ts';
-import { applyBooking, applyChange, type Day, loadDay, refreshSchedule, type SheetBooking } from './day.ts';
-import { button, h, notify } from './dom.ts';
+import { backgroundClient, client, isConnectionProblem, onConnection } from '../api.ts';
+import { applyBooking, applyChange, type Day, loadDay, refreshSchedule, type SheetBooking } from '../day/day.ts';
+import { describeError, timesOf } from '../day/sentences.ts';
+import { addDays, clockAt, dateAt, halfHour, longDate, readDate } from '../day/time.ts';
+import { button, h, notify } from '../dom.ts';
+import { moveBooking, openBooking, openNewBooking } from '../forms/booking-form.ts';
+import { type ClosureContext, openClosure } from '../forms/closure-form.ts';
+import { openForm } from '../forms/form.ts';
+import { showHistory } from '../forms/history.ts';
+import { openHours } from '../forms/hours-form.ts';
+import type { Draft } from '../sign-in.ts';
 import { enableDrag } from './drag.ts';
-import { openForm } from './form.ts';
 import { createGrid, type Selection } from './grid.ts';
-import { showHistory } from './history.ts';
-import { openHours } from './hours-form.ts';
 import { createList } from './list.ts';
-import { describeError, timesOf } from './sentences.ts';
-import type { Draft } from './sign-in.ts';
-import { addDays, clockAt, dateAt, halfHour, longDate, readDate } from './time.ts';
 
 export interface SheetOptions {
   readonly me: Me;

@@ -1,9 +1,9 @@
 // Draws the day: a column for each bay, a row for each half hour (docs/decisions.md, "Day sheet").
 import type { Closure } from '@bay-booking/client';
-import { closedHours, closesBay, type Day, type SheetBooking } from './day.ts';
-import { announce, h } from './dom.ts';
-import { timesOf } from './sentences.ts';
-import { clockAt, halfHour, rowsOf } from './time.ts';
+import { closedHours, closesBay, type Day, type SheetBooking } from '../day/day.ts';
+import { timesOf } from '../day/sentences.ts';
+import { clockAt, halfHour, rowsOf } from '../day/time.ts';
+import { announce, h } from '../dom.ts';
 
 /** Cells from one bay and row to another one, both included. */
 export interface Selection {

@@ -1,6 +1,6 @@
 // Shows forms in dialogs. A form keeps what was typed until its changes are saved.
-import { button, type Child, h } from './dom.ts';
-import type { Draft } from './sign-in.ts';
+import { button, type Child, h } from '../dom.ts';
+import type { Draft } from '../sign-in.ts';
 
 export interface FieldOptions {
   readonly name: string;

@@ -1,8 +1,8 @@
 // Holds one day of a location: its bays, bookings, closures and opening hours.
 import type { Booking, BookingBay, BookingChange, BookingLocation, Closure, OpeningHours } from '@bay-booking/client';
-import { createSchedule } from '../src/opening-hours/schedule.ts';
-import { doOverlap, type Interval, intervalOf, subtract } from '../src/time/interval.ts';
-import { backgroundClient } from './api.ts';
+import { createSchedule } from '../../src/opening-hours/schedule.ts';
+import { doOverlap, type Interval, intervalOf, subtract } from '../../src/time/interval.ts';
+import { backgroundClient } from '../api.ts';
 import { type DayTimes, dayOf } from './time.ts';
 
 /** A booking without its links. The search, the feed and single bookings have other links. */
