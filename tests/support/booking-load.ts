@@ -1,6 +1,7 @@
 // Creates bookings in a loop while a test makes a part of the system fail. Several workers send requests at the same
 // time. After a failure, a worker sends the same booking to the next instance, as the system of a partner would. The
 // tests then compare the responses with the database.
+import { setTimeout as pause } from 'node:timers/promises';
 import { callApi } from './api.ts';
 import { eventually } from './wait.ts';
 
@@ -38,6 +39,8 @@ const firstStart = Date.UTC(2040, 0, 1);
 const lengthMs = 60_000;
 /** The pause before a booking is sent again. */
 const retryDelayMs = 20;
+/** The pause after a booking. A load without pauses would use the cores that the failing system needs to recover. */
+const pauseMs = 10;
 let bookingCount = 0;
 
 interface Booking {
@@ -105,10 +108,11 @@ export function startLoad(
         // has created the booking, although the response was lost.
         if (response.status === 201 || (attempt > 0 && response.codes.includes('BOOK00001'))) {
           acknowledged.add(booking.externalBookingId);
+          await pause(pauseMs);
           break;
         }
         if (!retry) break;
-        await new Promise((resolve) => setTimeout(resolve, retryDelayMs));
+        await pause(retryDelayMs);
       }
     }
   };
