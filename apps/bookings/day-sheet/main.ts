@@ -43,7 +43,7 @@ async function start(): Promise<void> {
 
 /** Shows the day of the address, and another one after each change of the address. */
 async function showDays(me: Me, locations: readonly BookingLocation[], firstPlace: signIn.Place): Promise<void> {
-  let stop: () => void = () => {};
+  let shown = new AbortController();
 
   const go = (locationId: string, date: string): void => {
     history.pushState(null, '', `?${new URLSearchParams({ location: locationId, date })}`);
@@ -51,7 +51,8 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
   };
 
   async function open(draft?: signIn.Draft): Promise<void> {
-    stop();
+    shown.abort();
+    shown = new AbortController();
     const query = new URLSearchParams(location.search);
     const hasChoice = me.facilities.length > 1 && !query.has('location');
     const chosen = locations.find(({ id }) => id === query.get('location')) ?? (hasChoice ? undefined : locations[0]);
@@ -59,7 +60,7 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
     const date = readDate(query.get('date')) ?? dateAt(Date.now(), chosen.timeZone);
     history.replaceState(null, '', `?${new URLSearchParams({ location: chosen.id, date })}`);
     try {
-      stop = await showSheet({ me, locations, location: chosen, date, draft, go });
+      await showSheet({ me, locations, location: chosen, date, draft, go }, shown.signal);
     } catch (error) {
       fail(error);
     }

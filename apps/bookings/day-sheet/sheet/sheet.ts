@@ -1,19 +1,21 @@
 // Shows one day of a location: toolbar, grid and list. Keeps both up to date with the change feed.
 import type { BookingLocation, Me } from '@bay-booking/client';
-import { backgroundClient, client, isConnectionProblem, onConnection } from '../api.ts';
-import { applyBooking, applyChange, type Day, loadDay, refreshSchedule, type SheetBooking } from '../day/day.ts';
-import { describeError, timesOf } from '../day/sentences.ts';
-import { addDays, clockAt, dateAt, halfHour, longDate, readDate } from '../day/time.ts';
+import { applyBooking, type Day, loadDay, refreshSchedule, type SheetBooking } from '../day/day.ts';
+import { describeError } from '../day/sentences.ts';
+import { halfHour, longDate } from '../day/time.ts';
 import { button, h, notify } from '../dom.ts';
 import { moveBooking, openBooking, openNewBooking } from '../forms/booking-form.ts';
 import { type ClosureContext, openClosure } from '../forms/closure-form.ts';
-import { openForm } from '../forms/form.ts';
 import { showHistory } from '../forms/history.ts';
 import { openHours } from '../forms/hours-form.ts';
 import type { Draft } from '../sign-in.ts';
+import { choices } from './choices.ts';
 import { enableDrag } from './drag.ts';
 import { createGrid, type Selection } from './grid.ts';
 import { createList } from './list.ts';
+import { follow, keepSchedule } from './live.ts';
+import { searchAllDays } from './search.ts';
+import { createToolbar } from './toolbar.ts';
 
 export interface SheetOptions {
   readonly me: Me;
@@ -25,46 +27,22 @@ export interface SheetOptions {
   readonly go: (locationId: string, date: string) => void;
 }
 
-const refreshMs = 30_000;
-const refreshWhileOfflineMs = 2_000;
-const main = () => document.querySelector('main') as HTMLElement;
-
-/** What the user has chosen stays when the day changes, and in this tab also after a sign-in. */
-const choices = {
-  view: 'grid' as 'grid' | 'list',
-  locked: false,
-  filter: '',
-  bay: 0,
-  scroll: [0, 0] as [number, number],
-};
-const storageKey = 'day-sheet-choices';
-Object.assign(choices, JSON.parse(sessionStorage.getItem(storageKey) ?? '{}'));
-addEventListener('pagehide', () => {
-  const sheet = document.querySelector('.sheet');
-  sessionStorage.setItem(
-    storageKey,
-    JSON.stringify({ ...choices, scroll: [sheet?.scrollLeft ?? 0, sheet?.scrollTop ?? 0] }),
-  );
-});
-
-/** Shows the day. Returns a function that ends the updates. */
-export async function showSheet(options: SheetOptions): Promise<() => void> {
+/** Shows the day and keeps it up to date until `signal` is aborted. */
+export async function showSheet(options: SheetOptions, signal: AbortSignal): Promise<void> {
   const { location, date, draft } = options;
   const { day, position } = await loadDay(location, date);
-  const stopping = new AbortController();
+  // The user already wants to see another day.
+  if (signal.aborted) return;
   const sheet = drawSheet(day, options);
-  main().replaceChildren(...sheet.elements);
+  document.querySelector('main')?.replaceChildren(...sheet.elements);
   sheet.scroll();
   if (draft) sheet.restore(draft);
-  void follow(day, position, sheet, stopping.signal);
-  keepSchedule(day, sheet, stopping.signal);
-  addEventListener('beforeprint', sheet.preparePrint, { signal: stopping.signal });
-  return () => stopping.abort();
+  void follow(day, position, sheet, signal);
+  keepSchedule(day, sheet, signal);
+  addEventListener('beforeprint', sheet.preparePrint, { signal });
 }
 
-type Sheet = ReturnType<typeof drawSheet>;
-
-function drawSheet(day: Day, { me, locations, go, location, date }: SheetOptions) {
+function drawSheet(day: Day, { me, locations, go, location }: SheetOptions) {
   const may = (scope: string): boolean => me.scopes.some((granted) => granted.endsWith(scope));
   const [mayWrite, mayClose] = [may('/golf/bookings'), may('/golf/schedule')];
 
@@ -105,9 +83,14 @@ function drawSheet(day: Day, { me, locations, go, location, date }: SheetOptions
   });
   const list = createList(day, (booking) => openBooking(contextNow(), booking));
 
+  /** A list that nobody sees is not drawn. */
+  const drawList = (): void => {
+    if (choices.view === 'list') list.draw(choices.filter);
+  };
+
   function drawBooking(id: string): void {
     grid.update(id);
-    if (choices.view === 'list') list.draw(choices.filter);
+    drawList();
   }
 
   /** The next full half hour of today, or 12:00 of another day. */
@@ -124,100 +107,36 @@ function drawSheet(day: Day, { me, locations, go, location, date }: SheetOptions
     openNewBooking(contextNow(), { bayIds, start: nextTime(), end: nextTime() + 2 * halfHour });
   };
 
-  function setView(view: typeof choices.view): void {
-    choices.view = view;
-    list.draw(choices.filter);
-    list.element.hidden = view !== 'list';
-    grid.element.hidden = view !== 'grid';
-    viewButton.textContent = view === 'grid' ? 'List' : 'Grid';
-  }
-  const viewButton = button('List', () => setView(choices.view === 'grid' ? 'list' : 'grid'));
-
-  const search = h('input', {
-    id: 'search',
-    type: 'search',
-    autocomplete: 'off',
-    placeholder: 'Name or reference',
-    value: choices.filter,
-    input: () => {
-      choices.filter = search.value;
-      grid.setFilter(search.value);
-      list.draw(search.value);
-    },
-  });
-  const selectLocation = h(
-    'select',
-    { id: 'location', change: () => go(selectLocation.value, date) },
-    ...optionsOf(locations, location, me),
-  );
-  const selectDate = h('input', {
-    id: 'date',
-    type: 'date',
-    value: date,
-    change: () => readDate(selectDate.value) && go(location.id, selectDate.value),
-  });
-  const selectBay = h(
-    'select',
-    {
-      id: 'bay',
-      change: () => {
-        choices.bay = selectBay.selectedIndex;
-        grid.showBay(choices.bay);
-      },
-    },
-    ...day.bays.map(({ name }) => h('option', {}, name)),
-  );
-  selectBay.selectedIndex = Math.min(choices.bay, day.bays.length - 1);
-  grid.showBay(selectBay.selectedIndex);
-  const lock = h('input', {
-    type: 'checkbox',
-    id: 'lock',
-    checked: choices.locked,
-    change: () => {
-      choices.locked = lock.checked;
-      showRights();
-    },
-  });
+  const report = async (error: unknown): Promise<void> =>
+    notify((await describeError(error, day)).map(({ text }) => text).join(' '));
   const editing = [
     mayWrite && button('New booking', newBooking, { class: 'primary' }),
     mayClose && button('Close bays', closeBays),
     mayClose && button('Opening hours', () => void openHours(contextNow()).catch(report)),
   ].filter((control) => control !== false);
-  const showRights = (): void => {
-    for (const control of editing) control.disabled = choices.locked;
-    grid.element.classList.toggle('locked', !contextNow().mayWrite);
-  };
-  const report = async (error: unknown): Promise<void> =>
-    notify((await describeError(error, day)).map(({ text }) => text).join(' '));
-
+  const toolbar = createToolbar(day, locations, me, editing, {
+    go,
+    filter: () => {
+      grid.setFilter(choices.filter);
+      drawList();
+    },
+    showBay: (index) => {
+      choices.bay = index;
+      grid.showBay(index);
+    },
+    setView: (view) => {
+      choices.view = view;
+      drawList();
+      list.element.hidden = view !== 'list';
+      grid.element.hidden = view !== 'grid';
+    },
+    lock: () => grid.element.classList.toggle('locked', !contextNow().mayWrite),
+    searchAllDays: () => void searchAllDays(choices.filter.trim(), day, contextNow, go).catch(report),
+    showChanges: () => void showHistory(day, me.subject).catch(report),
+  });
   const status = h('output', { class: 'status' }, 'Live');
-  const labelled = (text: string, control: HTMLElement, className = '') =>
-    h('div', { class: `control ${className}` }, h('label', { for: control.id }, text), control);
-  const toolbar = h(
-    'div',
-    { class: 'toolbar' },
-    labelled('Location', selectLocation),
-    h(
-      'div',
-      { class: 'control days' },
-      button('‹', () => go(location.id, addDays(date, -1)), { 'aria-label': 'Day before' }),
-      button('Today', () => go(location.id, dateAt(Date.now(), day.timeZone))),
-      button('›', () => go(location.id, addDays(date, 1)), { 'aria-label': 'Day after' }),
-    ),
-    labelled('Date', selectDate),
-    labelled('Bay', selectBay, 'phone'),
-    labelled('Search', search),
-    button('Search all days', () => void searchAllDays(day, contextNow, go).catch(report)),
-    viewButton,
-    button('Changes', () => void showHistory(day, me.subject).catch(report)),
-    button('Print', () => print()),
-    h('div', { class: 'control lock' }, lock, h('label', { for: 'lock' }, 'Lock the sheet')),
-    ...editing,
-  );
   const heading = h('div', { class: 'heading' }, h('h1', {}, longDate(day)), h('p', {}, `${location.name} · `, status));
-  setView(choices.view);
   grid.setFilter(choices.filter);
-  showRights();
 
   return {
     elements: [heading, toolbar, grid.element, list.element],
@@ -249,89 +168,4 @@ function drawSheet(day: Day, { me, locations, go, location, date }: SheetOptions
       if (kind === 'hours') void openHours(now, context as Parameters<typeof openHours>[1], values);
     },
   };
-}
-
-/** Groups the locations by facility, if there are several. */
-function optionsOf(
-  locations: readonly BookingLocation[],
-  selected: BookingLocation,
-  { facilities }: Me,
-): HTMLElement[] {
-  const optionOf = ({ id, name }: BookingLocation) => h('option', { value: id, selected: id === selected.id }, name);
-  if (facilities.length < 2) return locations.map(optionOf);
-  return facilities.map(({ id, name }) =>
-    h('optgroup', { label: name }, ...locations.filter(({ facilityId }) => facilityId === id).map(optionOf)),
-  );
-}
-
-/** Finds the bookings of a name on all days. The API compares the whole name. */
-async function searchAllDays(day: Day, contextNow: () => ClosureContext, go: SheetOptions['go']): Promise<void> {
-  const userAlias = choices.filter.trim();
-  if (!userAlias) return notify('Type the whole name into the field “Search” first.');
-  const { data } = await client.request('searchBookings', { query: { userAlias, pageSize: 100 } as never });
-  const form = openForm({
-    title: `Bookings of ${userAlias}`,
-    draft: { kind: 'search', context: null },
-    fields: [],
-    content: [
-      data.items.length === 0 && h('p', {}, 'No booking has exactly this name.'),
-      h('ul', { class: 'history' }, ...data.items.map((booking) => h('li', {}, openLink(booking)))),
-    ],
-    describe: (error) => describeError(error, day),
-  });
-
-  function openLink(booking: SheetBooking): HTMLElement {
-    const bay = day.bays.find(({ id }) => id === booking.bayId);
-    const label = `${timesOf(booking, { ...day, date: '1970-01-01' })}${bay ? `, ${bay.name}` : ''}`;
-    const open = async () => {
-      if (day.bookings.has(booking.id)) return openBooking(contextNow(), booking);
-      const { data: bays } = await client.request('listBookingBays', { query: { ids: [booking.bayId] } as never });
-      form.close();
-      go(
-        bays.items.find(({ id }) => id === booking.bayId)?.locationId ?? day.location.id,
-        dateAt(Date.parse(booking.startDate), day.timeZone),
-      );
-    };
-    return button(label, open, { class: 'link' });
-  }
-}
-
-/** Applies the changes of other programs. After a gap in the feed, the page loads the day again. */
-async function follow(day: Day, position: string, sheet: Sheet, signal: AbortSignal): Promise<void> {
-  const { facilityId } = day.location;
-  while (!signal.aborted) {
-    try {
-      for await (const page of backgroundClient.changes.follow({ facilityId, from: position, signal })) {
-        if (page.startsOver) return location.reload();
-        for (const change of page.items) if (applyChange(day, change)) sheet.drawBooking(change.id);
-        position = page.next;
-      }
-    } catch {
-      // There is no token while a dialog is open, or auth does not respond.
-      sheet.setStatus('Waiting for a new sign-in');
-      await new Promise((resolve) => setTimeout(resolve, refreshWhileOfflineMs));
-    }
-  }
-}
-
-/** Reads closures and opening hours again and again, and shows whether the service responds. */
-function keepSchedule(day: Day, sheet: Sheet, signal: AbortSignal): void {
-  let since: number | undefined;
-  const refresh = async (): Promise<void> => {
-    try {
-      if (await refreshSchedule(day)) sheet.updateSchedule();
-      if (since === undefined) sheet.setStatus('Live');
-    } catch (error) {
-      if (!isConnectionProblem(error)) sheet.setStatus('Waiting for a new sign-in');
-    }
-    sheet.showNow();
-    if (!signal.aborted) setTimeout(refresh, since === undefined ? refreshMs : refreshWhileOfflineMs);
-  };
-  onConnection((failingSince) => {
-    const isFirst = since === undefined && failingSince !== undefined;
-    since = failingSince;
-    sheet.setStatus(since === undefined ? 'Live' : `No connection since ${clockAt(since, day.timeZone)}`);
-    if (isFirst) setTimeout(refresh, refreshWhileOfflineMs);
-  }, signal);
-  setTimeout(refresh, refreshMs);
 }

@@ -1,0 +1,17 @@
+// Remembers what the user has chosen on the sheet, also after a sign-in or a reload of the same tab.
+export const choices = {
+  view: 'grid' as 'grid' | 'list',
+  locked: false,
+  filter: '',
+  bay: 0,
+  scroll: [0, 0] as [number, number],
+};
+const storageKey = 'day-sheet-choices';
+Object.assign(choices, JSON.parse(sessionStorage.getItem(storageKey) ?? '{}'));
+addEventListener('pagehide', () => {
+  const sheet = document.querySelector('.sheet');
+  sessionStorage.setItem(
+    storageKey,
+    JSON.stringify({ ...choices, scroll: [sheet?.scrollLeft ?? 0, sheet?.scrollTop ?? 0] }),
+  );
+});

@@ -1,0 +1,113 @@
+// Builds the toolbar of the sheet: location, day, search, view, lock, and the buttons that open forms.
+import type { BookingLocation, Me } from '@bay-booking/client';
+import type { Day } from '../day/day.ts';
+import { addDays, dateAt, readDate } from '../day/time.ts';
+import { button, h } from '../dom.ts';
+import { choices } from './choices.ts';
+
+export interface ToolbarActions {
+  readonly go: (locationId: string, date: string) => void;
+  readonly filter: () => void;
+  readonly showBay: (index: number) => void;
+  readonly setView: (view: typeof choices.view) => void;
+  readonly lock: () => void;
+  readonly searchAllDays: () => void;
+  readonly showChanges: () => void;
+}
+
+/** `editing` are the buttons that change something. A locked sheet disables them. */
+export function createToolbar(
+  day: Day,
+  locations: readonly BookingLocation[],
+  me: Me,
+  editing: readonly HTMLButtonElement[],
+  actions: ToolbarActions,
+): HTMLElement {
+  const { location, date } = day;
+  const { go } = actions;
+  const search = h('input', {
+    id: 'search',
+    type: 'search',
+    autocomplete: 'off',
+    placeholder: 'Name or reference',
+    value: choices.filter,
+    input: () => {
+      choices.filter = search.value;
+      actions.filter();
+    },
+  });
+  const selectLocation = h(
+    'select',
+    { id: 'location', change: () => go(selectLocation.value, date) },
+    ...optionsOf(locations, location, me),
+  );
+  const selectDate = h('input', {
+    id: 'date',
+    type: 'date',
+    value: date,
+    change: () => readDate(selectDate.value) && go(location.id, selectDate.value),
+  });
+  const selectBay = h(
+    'select',
+    { id: 'bay', change: () => actions.showBay(selectBay.selectedIndex) },
+    ...day.bays.map(({ name }, index) => h('option', { selected: index === choices.bay }, name)),
+  );
+  const lock = h('input', {
+    type: 'checkbox',
+    id: 'lock',
+    checked: choices.locked,
+    change: () => {
+      choices.locked = lock.checked;
+      showLock();
+    },
+  });
+  const showLock = (): void => {
+    for (const control of editing) control.disabled = choices.locked;
+    actions.lock();
+  };
+  const setView = (view: typeof choices.view): void => {
+    viewButton.textContent = view === 'grid' ? 'List' : 'Grid';
+    actions.setView(view);
+  };
+  const viewButton = button('', () => setView(choices.view === 'grid' ? 'list' : 'grid'));
+  const labelled = (text: string, control: HTMLElement, className = '') =>
+    h('div', { class: `control ${className}` }, h('label', { for: control.id }, text), control);
+
+  showLock();
+  setView(choices.view);
+  actions.showBay(Math.max(selectBay.selectedIndex, 0));
+  return h(
+    'div',
+    { class: 'toolbar' },
+    labelled('Location', selectLocation),
+    h(
+      'div',
+      { class: 'control days' },
+      button('‹', () => go(location.id, addDays(date, -1)), { 'aria-label': 'Day before' }),
+      button('Today', () => go(location.id, dateAt(Date.now(), day.timeZone))),
+      button('›', () => go(location.id, addDays(date, 1)), { 'aria-label': 'Day after' }),
+    ),
+    labelled('Date', selectDate),
+    labelled('Bay', selectBay, 'phone'),
+    labelled('Search', search),
+    button('Search all days', actions.searchAllDays),
+    viewButton,
+    button('Changes', actions.showChanges),
+    button('Print', () => print()),
+    h('div', { class: 'control lock' }, lock, h('label', { for: 'lock' }, 'Lock the sheet')),
+    ...editing,
+  );
+}
+
+/** Groups the locations by facility, if there are several. */
+function optionsOf(
+  locations: readonly BookingLocation[],
+  selected: BookingLocation,
+  { facilities }: Me,
+): HTMLElement[] {
+  const optionOf = ({ id, name }: BookingLocation) => h('option', { value: id, selected: id === selected.id }, name);
+  if (facilities.length < 2) return locations.map(optionOf);
+  return facilities.map(({ id, name }) =>
+    h('optgroup', { label: name }, ...locations.filter(({ facilityId }) => facilityId === id).map(optionOf)),
+  );
+}
