@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { readInputFile } from '@bay-booking/service/input-file';
-import { exportDocument, type ImportResult, importDocument, problemsOfRows, type RecordStore } from './import.ts';
+import { exportDocument, importDocument, type RecordStore, RejectedImport } from './import.ts';
 import type { Entry, Problem } from './record.ts';
 
 // npm changes to the directory of the workspace, but FILE is relative to the directory where npm was called.
@@ -22,15 +22,14 @@ export async function readImportFile(workspace: string): Promise<unknown> {
 }
 
 /** @throws {Error} whose message has every problem of the file */
-export async function importFile(store: RecordStore, document: unknown): Promise<ImportResult> {
-  let imported: ImportResult | undefined;
-  await importDocument(store, document, { clientId: 'import', dryRun: false }, (result) => {
-    const problems = problemsOfRows(result.rows);
-    if (problems.length > 0) throw importError(problems);
-    imported = result;
-    return { status: 200 };
-  });
-  return imported as unknown as ImportResult;
+export async function importFile(store: RecordStore, document: unknown) {
+  try {
+    const { response, notes = [] } = await importDocument(store, document, { clientId: 'import', dryRun: false });
+    const { entries } = response.body as { readonly entries: readonly { readonly path: string }[] };
+    return { entries, notes };
+  } catch (error) {
+    throw error instanceof RejectedImport ? importError(error.problems) : error;
+  }
 }
 
 function importError(problems: readonly Problem[]): Error {

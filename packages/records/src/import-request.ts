@@ -3,7 +3,7 @@
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 import type { ApiError } from '@bay-booking/common/errors';
 import type { ChangeRequest } from './change.ts';
-import { importDocument, problemsOfRows, type RecordStore } from './import.ts';
+import { importDocument, type RecordStore } from './import.ts';
 import { apiErrorOf, parseObject } from './router.ts';
 
 /** What a thread can send to another: an ApiError in parts, or a response. */
@@ -26,17 +26,9 @@ interface ImportRequest {
 /** Never throws an error, because errors lose their class on their way between threads. */
 async function importBytes(store: RecordStore, { bytes, request }: ImportRequest): Promise<ImportResponse> {
   const { errors } = store;
-  let notes: readonly unknown[] | undefined;
   try {
-    const document = parseObject(bytes, errors);
-    const { headers = {}, body } = await importDocument(store, document, request, (result) => {
-      const problems = problemsOfRows(result.rows);
-      if (problems.length > 0 && !request.dryRun) throw errors.problemsError(problems);
-      const onCommit = (): void => {
-        notes = result.notes;
-      };
-      return { status: 200, body: { entries: errors.entries(result.rows) }, onCommit };
-    });
+    const { response, notes } = await importDocument(store, parseObject(bytes, errors), request);
+    const { headers = {}, body } = response;
     return { status: 200, headers, body: new TextEncoder().encode(JSON.stringify(body)), notes };
   } catch (error) {
     const { status, problems, headers, cause } = apiErrorOf(error, errors);

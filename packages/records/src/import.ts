@@ -1,7 +1,7 @@
 // Applies the records of a file or of a PUT in one transaction. A dry run is the same, rolled back.
 import { setImmediate } from 'node:timers/promises';
 import { type Transaction, transaction } from '@bay-booking/service/database/database';
-import { type ChangeRequest, type ChangeStore, change, type ManagementResponse } from './change.ts';
+import { type ChangeRequest, type ChangeStore, change } from './change.ts';
 import { allKinds, type EntryReader, type FileEntry, keyOf } from './entries.ts';
 import type { ManagementErrors } from './problems.ts';
 import { type AnyKind, type ChangeContext, type Entry, type Outcome, type Problem, problem } from './record.ts';
@@ -19,16 +19,18 @@ export interface ResultRow {
   readonly path: string;
   readonly action: Outcome['action'] | 'error';
   readonly problems: readonly Problem[];
-  /** Its only problem is that it belongs to a record with problems. */
-  readonly isInherited?: boolean;
 }
 
-/** The records themselves are left out, because an import can have 100,000. */
-type Outcomes = Map<FileEntry, Pick<Outcome, 'action' | 'problems'>>;
+/** Without the records, because an import can have 100,000. Undefined: a record that contains it has problems. */
+type NotedOutcome = Pick<Outcome, 'action' | 'problems'> | undefined;
 
-export interface ImportResult {
-  readonly rows: readonly ResultRow[];
-  readonly notes: readonly unknown[];
+/** Nothing was imported. */
+export class RejectedImport extends Error {
+  readonly problems: readonly Problem[];
+  constructor(problems: readonly Problem[]) {
+    super('the file has errors');
+    this.problems = problems;
+  }
 }
 
 const batchSize = 500;
@@ -152,48 +154,44 @@ function batchesOf(entries: readonly FileEntry[]): readonly (readonly FileEntry[
 }
 
 /**
- * All or nothing: `finish` must throw an error if a row has problems. The rows of a dry run say what an import would
- * do.
+ * All or nothing. The response of a dry run says what an import would do. There are no notes of a dry run and of a
+ * repeated request.
+ * @throws {RejectedImport} unless it is a dry run
  */
-export async function importDocument(
-  store: RecordStore,
-  document: unknown,
-  request: ChangeRequest,
-  finish: (result: ImportResult) => ManagementResponse,
-): Promise<ManagementResponse> {
+export async function importDocument(store: RecordStore, document: unknown, request: ChangeRequest) {
   const { entries, problems } = store.reader.ofFile(document);
   const prepared = await prepareEntries(store, entries);
-  return change({ ...store, isLong: true }, request, async (tx) => {
+  let committed: readonly unknown[] | undefined;
+  const response = await change({ ...store, isLong: true }, request, async (tx) => {
     const notes: unknown[] = [];
-    const outcomes: Outcomes = new Map();
-    await applyEntries(
-      tx,
-      store,
-      prepared,
-      { ...request, missing: 'keep', notes },
-      (entry, { action, problems: found }) => outcomes.set(entry, { action, problems: found }),
+    const outcomes = new Map<FileEntry, NotedOutcome>();
+    await applyEntries(tx, store, prepared, { ...request, missing: 'keep', notes }, (entry, { action, problems }) =>
+      outcomes.set(entry, { action, problems }),
     );
-    return finish({ rows: rowsOf(entries, problems, outcomes), notes });
+    const found = [...problems, ...entries.flatMap((entry) => problemsOf(entry, outcomes.get(entry)))];
+    if (found.length > 0 && !request.dryRun) throw new RejectedImport(found);
+    const ofFile: readonly ResultRow[] = problems.length > 0 ? [{ path: '', action: 'error', problems }] : [];
+    const rows = entries.map((entry) => rowOf(entry, outcomes.get(entry)));
+    const onCommit = (): void => {
+      committed = notes;
+    };
+    return { status: 200, body: { entries: store.errors.entries([...ofFile, ...rows]) }, onCommit };
   });
+  return { response, notes: committed };
 }
 
-function rowsOf(entries: readonly FileEntry[], problems: readonly Problem[], outcomes: Outcomes): readonly ResultRow[] {
-  const ofFile: readonly ResultRow[] = problems.length > 0 ? [{ path: '', action: 'error', problems }] : [];
-  const rows = entries.map((entry): ResultRow => {
-    const path = entry.pointer;
-    const outcome = outcomes.get(entry);
-    const ofEntry = [...entry.problems, ...(outcome ? located(entry, outcome) : [])];
-    if (ofEntry.length > 0) return { path, action: 'error', problems: ofEntry };
-    if (outcome) return { path, action: outcome.action, problems: [] };
-    const inherited = problem(path, 'conflict', 'belongs to a record that has errors');
-    return { path, action: 'error', problems: [inherited], isInherited: true };
-  });
-  return [...ofFile, ...rows];
-}
+const problemsOf = (entry: FileEntry, outcome: NotedOutcome): readonly Problem[] => [
+  ...entry.problems,
+  ...(outcome ? located(entry, outcome) : []),
+];
 
-/** Leaves out those of records that only belong to records with problems. */
-export const problemsOfRows = (rows: readonly ResultRow[]): readonly Problem[] =>
-  rows.flatMap(({ problems, isInherited }) => (isInherited ? [] : problems));
+function rowOf(entry: FileEntry, outcome: NotedOutcome): ResultRow {
+  const path = entry.pointer;
+  const problems = problemsOf(entry, outcome);
+  if (problems.length > 0) return { path, action: 'error', problems };
+  if (outcome) return { path, action: outcome.action, problems };
+  return { path, action: 'error', problems: [problem(path, 'conflict', 'belongs to a record that has errors')] };
+}
 
 /** An import file with everything. */
 export async function exportDocument(

@@ -7,7 +7,7 @@ import { isUnavailable } from '@bay-booking/service/database/database';
 import { noteCause, type RequestLocals } from '@bay-booking/service/http/app';
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { type ChangeRequest, KeyReused, type ManagementResponse } from './change.ts';
-import type { RecordStore } from './import.ts';
+import { type RecordStore, RejectedImport } from './import.ts';
 import type { ManagementErrors } from './problems.ts';
 import { problem } from './record.ts';
 import type { Caller } from './record-endpoints.ts';
@@ -182,8 +182,9 @@ export function parseObject(bytes: Uint8Array, { apiError }: Pick<ManagementErro
   return value;
 }
 
-export function apiErrorOf(error: unknown, { apiError }: Pick<ManagementErrors, 'apiError'>): ApiError {
+export function apiErrorOf(error: unknown, { apiError, problemsError }: ManagementErrors): ApiError {
   if (error instanceof ApiError) return error;
+  if (error instanceof RejectedImport) return problemsError(error.problems);
   if (error instanceof KeyReused) return apiError('ERR00422');
   const { status } = error as { status?: number };
   if (isUnavailable(error) || status === 503)

@@ -36,8 +36,8 @@ runCommand(async () => {
     // Stops with an error if this release cannot use the schema of the database.
     await databaseCheck(db, migrationsDirectory)();
     const store = await createAccountRecords(db, { ...settings, isDevelopment });
-    const { rows } = await importFile(store, document);
-    const count = (section: string): number => rows.filter(({ path }) => path.startsWith(`/${section}/`)).length;
+    const { entries } = await importFile(store, document);
+    const count = (section: string): number => entries.filter(({ path }) => path.startsWith(`/${section}/`)).length;
     process.stdout.write(
       `imported ${count('facilities')} facilities, ${count('accounts')} accounts, ${count('clients')} clients\n`,
     );

@@ -25,11 +25,12 @@ runCommand(async () => {
     // Throws an error if the schema of the database does not fit this release.
     await databaseCheck(db, migrationsDirectory)();
     // The import needs no links: only a deletion has some.
-    const { rows, notes } = await importFile(createPlaceRecords(db, linksBelow('')), document);
+    const { entries, notes } = await importFile(createPlaceRecords(db, linksBelow('')), document);
     const audit = createAudit(createLogger({ service: 'bookings', level }));
     const facilityIds = notes as readonly string[];
     audit({ caller: { clientId: 'import', subject: null } }, { action: 'import', facilityIds, target: null });
-    const count = (segments: number): number => rows.filter(({ path }) => path.split('/').length === segments).length;
+    const count = (segments: number): number =>
+      entries.filter(({ path }) => path.split('/').length === segments).length;
     process.stdout.write(`imported ${count(3)} facilities, ${count(5)} locations, ${count(7)} bays\n`);
   } finally {
     await db.destroy();
