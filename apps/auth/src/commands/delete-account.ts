@@ -3,9 +3,9 @@
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
+import { withDatabase } from '@bay-booking/service/with-database';
 import { deleteAccount } from '../account/deletion-store.ts';
 import { createAudit } from '../audit/audit.ts';
-import { withDatabase } from './with-database.ts';
 
 runCommand(async () => {
   const [id, ...rest] = process.argv.slice(2);

@@ -2,13 +2,12 @@
 // FILE, or to standard output.
 import { exportFile } from '@bay-booking/records/commands';
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
-import { databaseCheck } from '@bay-booking/service/http/readiness';
 import { runCommand } from '@bay-booking/service/lifecycle';
+import { withDatabase } from '@bay-booking/service/with-database';
 import { storeEvents } from '../audit/audit.ts';
 import { migrationsDirectory } from '../migrations-directory.ts';
 import { credentialsExported } from '../records/management.ts';
 import { createAccountRecords } from '../records/records.ts';
-import { withDatabase } from './with-database.ts';
 
 const withHashesOption = '--credentials=hashed';
 
@@ -19,8 +18,7 @@ runCommand(async () => {
     throw new Error(`usage: npm run export -w apps/auth -- [${withHashesOption}] [FILE]`);
   }
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
-  await withDatabase({ url, applicationName: 'auth export' }, async (db) => {
-    await databaseCheck(db, migrationsDirectory)();
+  await withDatabase({ url, applicationName: 'auth export', migrationsDirectory }, async (db) => {
     const withHashes = options.length > 0;
     if (withHashes) await storeEvents(db, [{ ...credentialsExported, detail: { operator: 'export' } }]);
     // The export validates nothing.

@@ -10,13 +10,12 @@ import {
   readConfig,
   scopeBase,
 } from '@bay-booking/service/config';
-import { databaseCheck } from '@bay-booking/service/http/readiness';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { isLoopback } from '@bay-booking/service/public-address';
+import { withDatabase } from '@bay-booking/service/with-database';
 import { encryptionKeys } from '../config.ts';
 import { migrationsDirectory } from '../migrations-directory.ts';
 import { createAccountRecords } from '../records/records.ts';
-import { withDatabase } from './with-database.ts';
 
 runCommand(async () => {
   const { databaseUrl, ...settings } = readConfig(process.env, {
@@ -32,9 +31,7 @@ runCommand(async () => {
   // In development, clients of the implicit flow may have redirect URIs on `http://localhost`. The server applies the
   // same rule (config.ts).
   const isDevelopment = isLoopback(settings.issuer) && process.env.NODE_ENV !== 'production';
-  await withDatabase({ url: databaseUrl, applicationName: 'auth import' }, async (db) => {
-    // Stops with an error if this release cannot use the schema of the database.
-    await databaseCheck(db, migrationsDirectory)();
+  await withDatabase({ url: databaseUrl, applicationName: 'auth import', migrationsDirectory }, async (db) => {
     const store = await createAccountRecords(db, { ...settings, isDevelopment });
     const { entries } = await importFile(store, document);
     const count = (section: string): number => entries.filter(({ path }) => path.startsWith(`/${section}/`)).length;

@@ -6,11 +6,11 @@
 import { mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
+import { withDatabase } from '@bay-booking/service/with-database';
 import { createAudit } from '../audit/audit.ts';
 import { encryptionKey, encryptionKeys } from '../config.ts';
 import { createFactorStore } from '../factors/store.ts';
 import { createKeyStore, keyPublishDelaySeconds } from '../signing-keys/store.ts';
-import { withDatabase } from './with-database.ts';
 
 const usage = 'usage: npm run keys -w apps/auth -- rotate [--now] | list | remove KID | reseal';
 

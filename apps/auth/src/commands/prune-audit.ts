@@ -3,8 +3,8 @@
 // events.
 import { integer, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
+import { withDatabase } from '@bay-booking/service/with-database';
 import { deleteOldEvents } from '../audit/retention-store.ts';
-import { withDatabase } from './with-database.ts';
 
 runCommand(async () => {
   const { url, days } = readConfig(process.env, {

@@ -3,6 +3,7 @@
 import { httpUrl, mandatory, optional, postgresUrl, readConfig, text } from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
+import { withDatabase } from '@bay-booking/service/with-database';
 import { emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
 import { createAccountStore } from '../accounts/store.ts';
 import { createAudit } from '../audit/audit.ts';
@@ -10,7 +11,6 @@ import { deleteFactors } from '../factors/store.ts';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
 import { factorChangedEmail } from '../outbox/email-templates.ts';
 import { addEmail } from '../outbox/mailer.ts';
-import { withDatabase } from './with-database.ts';
 
 runCommand(async () => {
   const [username, ...rest] = process.argv.slice(2);

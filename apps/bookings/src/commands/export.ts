@@ -3,9 +3,8 @@
 import { linksBelow } from '@bay-booking/common/links';
 import { exportFile } from '@bay-booking/records/commands';
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
-import { connectDatabase } from '@bay-booking/service/database/database';
-import { databaseCheck } from '@bay-booking/service/http/readiness';
 import { runCommand } from '@bay-booking/service/lifecycle';
+import { withDatabase } from '@bay-booking/service/with-database';
 import { migrationsDirectory } from '../database/migrations-directory.ts';
 import { createPlaceRecords } from '../records/records.ts';
 
@@ -13,11 +12,7 @@ runCommand(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   const [file, ...more] = process.argv.slice(2);
   if (more.length > 0) throw new Error('usage: npm run export -w apps/bookings [-- FILE]');
-  const db = connectDatabase({ url, applicationName: 'bookings-export', poolMax: 1, queryTimeout: 120_000 });
-  try {
-    await databaseCheck(db, migrationsDirectory)();
-    await exportFile(createPlaceRecords(db, linksBelow('')), file);
-  } finally {
-    await db.destroy();
-  }
+  await withDatabase({ url, applicationName: 'bookings-export', migrationsDirectory }, (db) =>
+    exportFile(createPlaceRecords(db, linksBelow('')), file),
+  );
 });
