@@ -3,7 +3,7 @@ import { BookingsApiError, type Problem } from '@bay-booking/client';
 import { doOverlap, intervalOf } from '../../src/time/interval.ts';
 import { client, isConnectionProblem, stepUp } from '../api.ts';
 import { bayNameOf, type Day, type SheetBooking } from './day.ts';
-import { clockAt, shortDateAt } from './time.ts';
+import { clockAt, type DayTimes, shortDateAt } from './time.ts';
 
 /** What the user wanted to book, close or change. A request for a group has several. */
 export interface Wanted {
@@ -17,16 +17,13 @@ export interface Wanted {
 /** An error of the page itself that is already a sentence. */
 export class SentenceError extends Error {}
 
-/** `18:00–19:00`, with dates if the booking is not on one day of the sheet. */
-export function timesOf(
-  { startDate, endDate }: Pick<Wanted, 'startDate' | 'endDate'>,
-  { timeZone, date }: Day,
-): string {
-  const dates = [startDate, endDate].map((time) => shortDateAt(time, timeZone));
-  const times = [startDate, endDate].map((time) => clockAt(time, timeZone));
-  if (dates[0] !== dates[1]) return `${dates[0]} ${times[0]}–${dates[1]} ${times[1]}`;
-  const isToday = dates[0] === shortDateAt(`${date}T12:00:00Z`, 'UTC');
-  return isToday ? `${times[0]}–${times[1]}` : `${dates[0]} ${times[0]}–${times[1]}`;
+/** `18:00–19:00`, with dates if the booking is not within the day of the sheet. */
+export function timesOf({ startDate, endDate }: Pick<Wanted, 'startDate' | 'endDate'>, day: DayTimes): string {
+  const [from, to] = [clockAt(startDate, day.timeZone), clockAt(endDate, day.timeZone)];
+  // A big day has thousands of bookings, and formatting their dates too would take half of the time of drawing.
+  if (Date.parse(startDate) >= day.start && Date.parse(endDate) <= day.end) return `${from}–${to}`;
+  const [first, last] = [shortDateAt(startDate, day.timeZone), shortDateAt(endDate, day.timeZone)];
+  return first === last ? `${first} ${from}–${to}` : `${first} ${from}–${last} ${to}`;
 }
 
 /** Says from when a bay is booked and by whom. */
@@ -173,7 +170,8 @@ export function differences(before: SheetBooking, after: SheetBooking, day: Day)
     .join(', ');
 }
 
-export function shortTime(time: string, { timeZone, date }: Day): string {
-  const isOfDay = shortDateAt(time, timeZone) === shortDateAt(`${date}T12:00:00Z`, 'UTC');
-  return isOfDay ? clockAt(time, timeZone) : `${shortDateAt(time, timeZone)} ${clockAt(time, timeZone)}`;
+export function shortTime(time: string, day: DayTimes): string {
+  const isOfDay = Date.parse(time) >= day.start && Date.parse(time) <= day.end;
+  const clock = clockAt(time, day.timeZone);
+  return isOfDay ? clock : `${shortDateAt(time, day.timeZone)} ${clock}`;
 }

@@ -29,7 +29,7 @@ export async function searchAllDays(
 
   function openLink(booking: SheetBooking): HTMLElement {
     const bay = day.bays.find(({ id }) => id === booking.bayId);
-    const label = `${timesOf(booking, { ...day, date: '1970-01-01' })}${bay ? `, ${bay.name}` : ''}`;
+    const label = `${timesOf(booking, { ...day, start: 0, end: 0 })}${bay ? `, ${bay.name}` : ''}`;
     const open = async () => {
       if (day.bookings.has(booking.id)) return openBooking(contextNow(), booking);
       const { data: bays } = await client.request('listBookingBays', { query: { ids: [booking.bayId] } as never });
