@@ -21,12 +21,13 @@ const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     goals: { type: 'boolean', default: false },
-    bookings: { type: 'string', default: '1000000' },
+    bookings: { type: 'string' },
     only: { type: 'string' },
     before: { type: 'string' },
     growth: { type: 'string' },
   },
 });
+const size = Number(values.bookings ?? (values.goals ? 500_000 : 1_000_000));
 const only = values.only?.split(',');
 const wants = (name: string): boolean => only === undefined || only.includes(name);
 const releases = [{ name: 'service', release: thisRelease }];
@@ -77,7 +78,7 @@ interface Measured {
 }
 
 async function measureBookings(): Promise<Sample[]> {
-  const dataset = datasetOf(Number(values.bookings));
+  const dataset = datasetOf(size);
   const instances = releases.map(({ name, release }) => ({ name, release, dataset }));
   const sizes = values.growth?.split(',').map((size) => datasetOf(Number(size))) ?? [];
   for (const [index, dataset] of sizes.entries())
@@ -101,9 +102,8 @@ async function measureBookings(): Promise<Sample[]> {
     others.push({ target, operations, databaseUrl });
   }
   const runnersOf = (name: string): Runner[] =>
-    [...services, ...(peerOperations.includes(name) ? others : [])]
-      // The release before has no groups.
-      .filter(({ target }) => name !== 'group' || target.name !== 'before')
+    [...services, ...others]
+      .filter(({ target }) => peerOperations.includes(name) || !['before', ...peers].includes(target.name))
       .map(({ target, operations }) => wrkRunner(name, target, operations[name] as Operation));
   const samples: Sample[] = [];
   for (const group of operationGroups.map((names) => names.filter(wants)).filter(({ length }) => length > 0))
@@ -111,8 +111,8 @@ async function measureBookings(): Promise<Sample[]> {
   if (wants('webhooks')) {
     const receiver = await startTarget(() => startProgram('webhook-receiver', {}, otherCore));
     const token = await tokenFor(issuer, 1);
-    const runners = services.slice(0, releases.length).map(({ target }) => webhookRunner(target, receiver, token));
-    samples.push(...(await measureInTurn(runners, options)));
+    const [{ target }] = services as [Measured];
+    samples.push(...(await measureInTurn([webhookRunner(target, receiver, token)], options)));
   }
   return samples;
 }
@@ -135,7 +135,7 @@ async function measureAuth(): Promise<Sample[]> {
 
 function publish(results: Results): void {
   const growth = values.growth ? `; growth: ${values.growth}` : '';
-  const run = `${rounds} rounds of ${seconds} s, ${values.bookings} bookings${growth}`;
+  const run = `${rounds} rounds of ${seconds} s, ${size} bookings${growth}`;
   const heading = `${describeMachine()}, PostgreSQL ${server.version}; ${run}`;
   const goals = `${heading}\n\n${goalTables(results)}`;
   const text = `${goals}\n\n${sampleTable(results)}\n`;

@@ -62,7 +62,7 @@ async function start(
   });
   running.add(child);
   child.once('exit', () => running.delete(child));
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + 60_000;
   while (!(await fetch(url + readyPath).catch(() => undefined))?.ok) {
     if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${name} did not start`);
     await sleep(50);

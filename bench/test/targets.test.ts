@@ -37,7 +37,7 @@ beforeAll(async () => {
   token = await tokenFor(issuer, 1);
   targets.set('service', await startBookings('service', thisRelease, database.url, issuer));
   for (const name of peers) targets.set(name, await startPeer(name, database.url, issuer));
-}, 60_000);
+}, 180_000);
 afterAll(async () => {
   for (const target of targets.values()) await target.stop();
   await issuer.close();

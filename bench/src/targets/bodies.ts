@@ -40,23 +40,26 @@ export const commonHeaders = {
 };
 const readHeaders = { 'Cache-Control': 'private, no-cache' };
 
+/** Returns the fields that clients see. `none` replaces null. */
+export const publicFields = (row: BookingRow, none: null | undefined) => ({
+  id: row.id,
+  externalBookingId: row.external_booking_id ?? none,
+  correlationId: row.correlation_id ?? none,
+  bayId: row.bay_id,
+  userAlias: row.user_alias,
+  startDate: row.start_date.toISOString(),
+  endDate: row.end_date.toISOString(),
+  createdAt: row.created_at.toISOString(),
+  lastUpdatedAt: row.last_updated_at.toISOString(),
+});
+
 /** A booking in a list has no links to edit and delete it. */
 function bookingBody(row: BookingRow, baseUrl: string, isInList = false): object {
   const href = `${baseUrl}/api/bookings/${row.id}`;
+  const links = { edit: { method: 'PUT', href }, delete: { method: 'DELETE', href } };
   return {
-    id: row.id,
-    ...(row.external_booking_id !== null && { externalBookingId: row.external_booking_id }),
-    ...(row.correlation_id !== null && { correlationId: row.correlation_id }),
-    bayId: row.bay_id,
-    userAlias: row.user_alias,
-    startDate: row.start_date.toISOString(),
-    endDate: row.end_date.toISOString(),
-    createdAt: row.created_at.toISOString(),
-    lastUpdatedAt: row.last_updated_at.toISOString(),
-    _links: {
-      self: { method: 'GET', href },
-      ...(!isInList && { edit: { method: 'PUT', href }, delete: { method: 'DELETE', href } }),
-    },
+    ...publicFields(row, undefined),
+    _links: { self: { method: 'GET', href }, ...(!isInList && links) },
   };
 }
 

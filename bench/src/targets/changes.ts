@@ -1,6 +1,6 @@
 // Builds the rows that a target writes: new bookings and their changes in the log.
 import { createHash, randomBytes } from 'node:crypto';
-import type { BookingRow } from './bodies.ts';
+import { type BookingRow, publicFields } from './bodies.ts';
 import type { Caller } from './tokens.ts';
 
 export type Body = Readonly<Record<string, string>>;
@@ -22,6 +22,13 @@ export interface Place {
   readonly location_id: string;
 }
 
+const fieldsOf = ({ bayId = '', userAlias = '', startDate = '', endDate = '' }: Body) => ({
+  bay_id: bayId,
+  user_alias: userAlias,
+  start_date: new Date(startDate),
+  end_date: new Date(endDate),
+});
+
 export function newBooking({ facility_id, location_id }: Place, body: Body): BookingRow {
   const now = new Date();
   return {
@@ -30,10 +37,7 @@ export function newBooking({ facility_id, location_id }: Place, body: Body): Boo
     id: newId(facility_id),
     external_booking_id: body.externalBookingId ?? null,
     correlation_id: body.correlationId ?? null,
-    bay_id: body.bayId ?? '',
-    user_alias: body.userAlias ?? '',
-    start_date: new Date(body.startDate ?? ''),
-    end_date: new Date(body.endDate ?? ''),
+    ...fieldsOf(body),
     created_at: now,
     last_updated_at: now,
     version: 1,
@@ -43,10 +47,7 @@ export function newBooking({ facility_id, location_id }: Place, body: Body): Boo
 export const updatedBooking = (row: BookingRow, { location_id }: Place, body: Body): BookingRow => ({
   ...row,
   location_id,
-  bay_id: body.bayId ?? '',
-  user_alias: body.userAlias ?? '',
-  start_date: new Date(body.startDate ?? ''),
-  end_date: new Date(body.endDate ?? ''),
+  ...fieldsOf(body),
   last_updated_at: new Date(Math.max(Date.now(), row.last_updated_at.getTime())),
   version: row.version + 1,
 });
@@ -56,20 +57,7 @@ export const hasValidTimes = ({ startDate = '', endDate = '' }: Body): boolean =
   Date.parse(endDate) >= Math.max(Date.parse(startDate), Date.now());
 
 const stateOf = (row: BookingRow): string =>
-  JSON.stringify({
-    id: row.id,
-    externalBookingId: row.external_booking_id,
-    correlationId: row.correlation_id,
-    groupId: null,
-    bayId: row.bay_id,
-    userAlias: row.user_alias,
-    startDate: row.start_date.toISOString(),
-    endDate: row.end_date.toISOString(),
-    metadata: null,
-    createdAt: row.created_at.toISOString(),
-    lastUpdatedAt: row.last_updated_at.toISOString(),
-    locationId: row.location_id,
-  });
+  JSON.stringify({ ...publicFields(row, null), groupId: null, metadata: null, locationId: row.location_id });
 
 /** Returns the columns of the change that leads from `before` to `after`. */
 export const changeOf = (before: BookingRow | undefined, after: BookingRow, caller: Caller, requestId: string) => ({

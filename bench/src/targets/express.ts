@@ -58,50 +58,71 @@ type Range = readonly [start: number, end: number];
 interface PlaceRow extends Omit<FreeBay, 'free'> {
   readonly openings: readonly Range[] | null;
 }
-
-interface ClosureRow extends Pick<BookingRow, 'start_date' | 'end_date'> {
-  readonly location_id: string | null;
-  readonly bay_ids: readonly string[] | null;
+/** A booking or a hold of a bay, or a closure of bays or of a location. */
+interface TakenRow extends Pick<BookingRow, 'start_date' | 'end_date'> {
+  readonly bay_id?: string;
+  readonly bay_ids?: readonly string[] | null;
+  readonly location_id?: string | null;
 }
 type Times = readonly [start: string, end: string];
 
-const selectPlaces = (on: Knex, caller: Caller, times: Times): Knex.QueryBuilder =>
+const findPlaces = (on: Knex, caller: Caller, times: Times, filter: object): Promise<PlaceRow[]> =>
   on('bay')
     .join('location', { 'location.facility_id': 'bay.facility_id', 'location.id': 'bay.location_id' })
     .join('facility', 'facility.id', 'bay.facility_id')
     .whereIn('bay.facility_id', caller.facilities)
-    .whereNull('bay.removed_at')
+    .where({ ...filter, 'bay.removed_at': null })
     .select('bay.id', 'bay.name', 'bookable', 'bay.location_id', 'location.name as location_name', 'bay.facility_id')
-    .select('time_zone', db.raw(`${jsonOfRanges(openings('?', '?'))} as openings`, [...times]));
+    .select('time_zone', db.raw(`${jsonOfRanges(openings('?', '?'))} as openings`, [...times]))
+    .orderBy('bay.name_order');
 
-/** Selects the rows that overlap the times. Both ends of instants count, as in the index of the constraint. */
-const overlapping = (on: Knex, table: string, [start, end]: Times): Knex.QueryBuilder =>
-  on(table).whereRaw(
-    `tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)
-      && tstzrange(:start, :end, case when :start = :end::timestamptz then '[]' else '[)' end)`,
-    { start, end },
-  );
-const ofPlace = (rows: Knex.QueryBuilder, { location_id, id }: PlaceRow): Knex.QueryBuilder =>
-  rows.where((either) => either.where({ location_id }).orWhereRaw('? = any(bay_ids)', [id]));
+/** Finds everything that takes time of the bays, apart from the booking `exceptId`. */
+async function findTaken(
+  on: Knex,
+  places: readonly PlaceRow[],
+  [start, end]: Times,
+  exceptId = '',
+): Promise<TakenRow[]> {
+  const ofFacilities = (table: string) =>
+    on(table)
+      .whereIn('facility_id', [...new Set(places.map(({ facility_id }) => facility_id))])
+      // Both ends of instants count, as in the index of the constraint.
+      .whereRaw(
+        `tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)
+          && tstzrange(:start, :end, case when :start = :end::timestamptz then '[]' else '[)' end)`,
+        { start, end },
+      );
+  const ofBays = (table: string) => {
+    const bayIds = places.map(({ id }) => id);
+    return ofFacilities(table).whereIn('bay_id', bayIds).select('id', 'bay_id', 'start_date', 'end_date');
+  };
+  const bookings = await ofBays('booking');
+  const holds = await ofBays('booking_hold').where('expires_at', '>', new Date());
+  const closures = await ofFacilities('booking_closure').select('bay_ids', 'location_id', 'start_date', 'end_date');
+  return [...bookings.filter(({ id }) => id !== exceptId), ...holds, ...closures];
+}
+
+function gapsOf({ id, location_id, openings }: PlaceRow, [start, end]: Range, taken: readonly TakenRow[]): Range[] {
+  let gaps = (openings ?? [[start, end]]).map(([from, to]): Range => [Math.max(from, start), Math.min(to, end)]);
+  for (const { bay_id, bay_ids, location_id: location, start_date, end_date } of taken) {
+    if (bay_id !== id && location !== location_id && !bay_ids?.includes(id)) continue;
+    gaps = gaps.flatMap(([from, to]): Range[] => [
+      [from, Math.min(to, start_date.getTime())],
+      [Math.max(from, end_date.getTime()), to],
+    ]);
+  }
+  return gaps.filter(([from, to]) => from < to).sort(([a], [b]) => a - b);
+}
 
 /** Locks the bay and returns it. Throws an HttpError if the bay cannot be booked at the times of the body. */
 async function lockAndLook(trx: Knex.Transaction, caller: Caller, body: Body, bookingId: string | undefined) {
   const { bayId = '', startDate = '', endDate = '' } = body;
-  const times = [startDate, endDate] as const;
+  const [start, end] = [Date.parse(startDate), Date.parse(endDate)];
   await trx('bay').whereIn('facility_id', caller.facilities).where({ id: bayId }).forNoKeyUpdate().first('id');
-  const place: PlaceRow | undefined = await selectPlaces(trx, caller, times).where({ 'bay.id': bayId }).first();
+  const [place] = await findPlaces(trx, caller, [startDate, endDate], { 'bay.id': bayId });
   if (!place?.bookable) throw new HttpError(400);
-  const { facility_id } = place;
-  const bookings = overlapping(trx, 'booking', times).where({ facility_id, bay_id: bayId });
-  const others = bookingId === undefined ? bookings : bookings.whereNot({ id: bookingId });
-  if (await others.first('id')) throw new HttpError(400);
-  const holds = overlapping(trx, 'booking_hold', times).where({ facility_id, bay_id: bayId });
-  if (await holds.where('expires_at', '>', new Date()).first('id')) throw new HttpError(400);
-  const closures = overlapping(trx, 'booking_closure', times).where({ facility_id });
-  if (await ofPlace(closures, place).first('id')) throw new HttpError(400);
-  const [start, end] = times.map((time) => Date.parse(time)) as [number, number];
-  const isOpen = place.openings?.some(([opens, closes]) => opens <= start && end <= closes) ?? true;
-  if (!isOpen) throw new HttpError(400);
+  const [gap] = gapsOf(place, [start, end], await findTaken(trx, [place], [startDate, endDate], bookingId));
+  if (gap?.[0] !== start || gap[1] !== end) throw new HttpError(400);
   return place;
 }
 
@@ -166,52 +187,18 @@ async function sendList(request: Request, response: Response, query: Knex.QueryB
   send(response, bookingsResponse({ items, total: Number(count.total), page, size }, baseUrl, request.originalUrl));
 }
 
-app.get('/api/booking-availability', async (request, response) => {
-  const { locationIds, startDate = '', endDate = '' } = request.query as Record<string, string>;
+app.get('/api/booking-availability', async ({ query, originalUrl }, response) => {
+  const { locationIds, startDate = '', endDate = '' } = query as Record<string, string>;
   const asOf = new Date();
-  const from = Math.max(Date.parse(startDate), asOf.getTime());
-  const times = [new Date(from).toISOString(), endDate] as const;
-  const places: PlaceRow[] = await selectPlaces(db, response.locals.caller, times)
-    .where({ 'bay.location_id': locationIds })
-    .orderBy('bay.name_order');
-  const bay_ids = places.map(({ id }) => id);
-  const facilities = [...new Set(places.map(({ facility_id }) => facility_id))];
-  const ofBays = (table: string) =>
-    overlapping(db, table, times).whereIn('facility_id', facilities).whereIn('bay_id', bay_ids);
-  const bookings = await ofBays('booking').select('bay_id', 'start_date', 'end_date');
-  const holds = await ofBays('booking_hold').where('expires_at', '>', asOf).select('bay_id', 'start_date', 'end_date');
-  const closures: ClosureRow[] = await overlapping(db, 'booking_closure', times)
-    .whereIn('facility_id', facilities)
-    .select();
-  const items = places.map((place) => {
-    const taken = [...bookings, ...holds].filter(({ bay_id }) => bay_id === place.id);
-    const closed = closures.filter(
-      ({ location_id, bay_ids }) => location_id === place.location_id || bay_ids?.includes(place.id),
-    );
-    return { ...place, free: place.bookable ? gapsOf(place, from, Date.parse(endDate), [...taken, ...closed]) : [] };
-  });
-  send(
-    response,
-    availabilityResponse({ items, total: items.length, page: 1, size: 200 }, asOf, baseUrl, request.originalUrl),
-  );
+  const start = Math.max(Date.parse(startDate), asOf.getTime());
+  const times = [new Date(start).toISOString(), endDate] as const;
+  const places = await findPlaces(db, response.locals.caller, times, { 'bay.location_id': locationIds });
+  const taken = await findTaken(db, places, times);
+  const freeOf = (place: PlaceRow) => (place.bookable ? gapsOf(place, [start, Date.parse(endDate)], taken) : []);
+  const items = places.map((place) => ({ ...place, free: freeOf(place) }));
+  const page = { items, total: items.length, page: 1, size: 200 };
+  send(response, availabilityResponse(page, asOf, baseUrl, originalUrl));
 });
-
-function gapsOf(
-  { openings }: PlaceRow,
-  from: number,
-  to: number,
-  taken: readonly Pick<BookingRow, 'start_date' | 'end_date'>[],
-): Range[] {
-  let free: Range[] = (openings ?? [[from, to]]).map(([start, end]) => [Math.max(start, from), Math.min(end, to)]);
-  for (const { start_date, end_date } of taken) {
-    const [start, end] = [start_date.getTime(), end_date.getTime()];
-    free = free.flatMap((gap): Range[] => [
-      [gap[0], Math.min(gap[1], start)],
-      [Math.max(gap[0], end), gap[1]],
-    ]);
-  }
-  return free.filter(([start, end]) => start < end).sort(([a], [b]) => a - b);
-}
 
 app.use(
   (error: Error & { statusCode?: number; code?: string }, _: Request, response: Response, _next: NextFunction) => {

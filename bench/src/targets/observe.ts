@@ -26,23 +26,12 @@ export function observe(request: IncomingMessage, response: ServerResponse, find
   const startedAt = performance.now();
   const { method = '', url = '' } = request;
   response.on('close', () => {
-    const ms = performance.now() - startedAt;
-    const { requestId, route = 'unmatched', caller } = find();
-    const status = response.statusCode;
-    requests.labels(method, route, String(status)).observe(ms / 1000);
-    logger.info(
-      {
-        requestId,
-        method,
-        path: url.split('?', 1)[0],
-        route,
-        status,
-        ms: Math.round(ms * 10) / 10,
-        address: request.socket.remoteAddress,
-        clientId: caller?.clientId,
-        subject: caller?.subject,
-      },
-      'request',
-    );
+    const seconds = (performance.now() - startedAt) / 1000;
+    const { requestId, route = 'unmatched', caller: { clientId, subject } = {} } = find();
+    const { statusCode: status } = response;
+    requests.labels(method, route, String(status)).observe(seconds);
+    const [path] = url.split('?', 1);
+    const fields = { requestId, method, path, route, status, ms: Math.round(seconds * 10_000) / 10 };
+    logger.info({ ...fields, address: request.socket.remoteAddress, clientId, subject }, 'request');
   });
 }

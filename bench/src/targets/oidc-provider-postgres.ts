@@ -49,30 +49,27 @@ function createAdapter(model: string): Adapter {
     if (!row) return undefined;
     return { ...row.payload, ...(row.consumed_at && { consumed: Math.floor(row.consumed_at.getTime() / 1000) }) };
   };
+  const run = async (sql: string, values: readonly unknown[]): Promise<void> => {
+    await pool.query(sql, [model, ...values]);
+  };
   return {
     async upsert(id, payload, expiresIn) {
       const { grantId, userCode, uid } = payload;
       const expiresAt = expiresIn ? new Date(Date.now() + expiresIn * 1000) : null;
-      await pool.query(
+      await run(
         `insert into oidc_payload (model, id, payload, grant_id, user_code, uid, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7)
          on conflict (model, id) do update set payload = excluded.payload, grant_id = excluded.grant_id,
            user_code = excluded.user_code, uid = excluded.uid, expires_at = excluded.expires_at`,
-        [model, id, payload, grantId, userCode, uid, expiresAt],
+        [id, payload, grantId, userCode, uid, expiresAt],
       );
     },
     find: (id) => findBy('id', id),
     findByUid: (uid) => findBy('uid', uid),
     findByUserCode: (userCode) => findBy('user_code', userCode),
-    async consume(id) {
-      await pool.query('update oidc_payload set consumed_at = now() where model = $1 and id = $2', [model, id]);
-    },
-    async destroy(id) {
-      await pool.query('delete from oidc_payload where model = $1 and id = $2', [model, id]);
-    },
-    async revokeByGrantId(grantId) {
-      await pool.query('delete from oidc_payload where model = $1 and grant_id = $2', [model, grantId]);
-    },
+    consume: (id) => run('update oidc_payload set consumed_at = now() where model = $1 and id = $2', [id]),
+    destroy: (id) => run('delete from oidc_payload where model = $1 and id = $2', [id]),
+    revokeByGrantId: (id) => run('delete from oidc_payload where model = $1 and grant_id = $2', [id]),
   };
 }
 

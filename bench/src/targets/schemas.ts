@@ -18,16 +18,10 @@ const integer = { type: 'integer' } as const;
 const link = objectOf({ method: string, href: string });
 const links = { type: 'object', additionalProperties: link } as const;
 
+const bookingFields =
+  'id externalBookingId correlationId bayId userAlias startDate endDate createdAt lastUpdatedAt'.split(' ');
 export const bookingSchema = objectOf({
-  id: string,
-  externalBookingId: string,
-  correlationId: string,
-  bayId: string,
-  userAlias: string,
-  startDate: string,
-  endDate: string,
-  createdAt: string,
-  lastUpdatedAt: string,
+  ...Object.fromEntries(bookingFields.map((name) => [name, string])),
   _links: links,
 });
 
