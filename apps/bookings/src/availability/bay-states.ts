@@ -55,9 +55,8 @@ const closuresOfBay = `(
  * Reads the bays $2 and everything that touches the interval from $3 to $4, except the bookings $5 and the holds $6. A
  * bay's bookings do not overlap, so only the last one that began before the interval can reach into it.
  */
-const bayStates = (
-  closures: string,
-) => `select bay.id, bay.bookable, bay.location_id as "locationId", facility.time_zone as "timeZone",
+const bayStates = (closures: string) => `select bay.id, bay.bookable, bay.location_id as "locationId",
+  (select time_zone from facility where id = $1) as "timeZone",
   location.opening_hours as hours, ${closures} as closures, (
     select json_agg(array[date_part('epoch', start_date), date_part('epoch', end_date)]) from (
       (${bookingsOfBay} and start_date < ${from} order by start_date desc limit 1)
@@ -72,7 +71,6 @@ const bayStates = (
     ) hold
   ) as holds
 from bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
-join facility on facility.id = bay.facility_id
 where bay.facility_id = $1 and bay.id = any(${bayIds}) and bay.removed_at is null`;
 
 const statesWithReasons = bayStates(closuresOfBay);
