@@ -47,7 +47,7 @@ where location.removed_at is null and location.facility_id = any($1)
 };
 // With `$2 is null or …`, PostgreSQL plans each execution anew, which takes 0.4 ms instead of 0.1 ms for the execution.
 const oneOf = (column: string, values: string, isUsed: boolean): string =>
-  isUsed ? `${column} = any(${values}::text[])` : `${values}::text[] is null`;
+  isUsed ? `${column} = any((select ${values}::text[])::text[])` : `${values}::text[] is null`;
 const bays = (byLocation: boolean, byId: boolean) => ({
   columns: `bay.id, bay.name, bay.description, bay.kind, bay.bookable, bay.location_id as "locationId",
   location.name as "locationName", bay.facility_id as "facilityId", facility.time_zone as "timeZone"`,
