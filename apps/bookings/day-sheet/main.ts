@@ -3,6 +3,7 @@ import type { BookingLocation, Me } from '@bay-booking/client';
 import { client } from './api.ts';
 import { dateAt, readDate } from './day/time.ts';
 import { button, h } from './dom.ts';
+import { forgetChoices } from './sheet/choices.ts';
 import { showSheet } from './sheet/sheet.ts';
 import * as signIn from './sign-in.ts';
 
@@ -30,7 +31,10 @@ async function start(): Promise<void> {
   if (result === 'not signed in') return signIn.startSignIn(place);
   const signOut = document.getElementById('sign-out') as HTMLButtonElement;
   signOut.hidden = false;
-  signOut.addEventListener('click', () => void signIn.signOut().catch(fail));
+  signOut.addEventListener('click', () => {
+    forgetChoices();
+    void signIn.signOut().catch(fail);
+  });
   const me = await client.me();
   // The token names the facilities where the user has the right for every scope. A Bookings Manager may not close bays.
   if (me.facilities.length === 0 && me.scopes.some((scope) => scope.endsWith('/golf/schedule')))

@@ -1,11 +1,12 @@
 // Remembers what the user has chosen on the sheet, also after a sign-in or a reload of the same tab.
-export const choices = {
+const initial = {
   view: 'grid' as 'grid' | 'list',
   locked: false,
   filter: '',
   bay: 0,
   scroll: [0, 0] as [number, number],
 };
+export const choices = { ...initial };
 const storageKey = 'day-sheet-choices';
 Object.assign(choices, JSON.parse(sessionStorage.getItem(storageKey) ?? '{}'));
 addEventListener('pagehide', () => {
@@ -15,3 +16,8 @@ addEventListener('pagehide', () => {
     JSON.stringify({ ...choices, scroll: [sheet?.scrollLeft ?? 0, sheet?.scrollTop ?? 0] }),
   );
 });
+
+/** The next person at this device must not see the names that somebody has searched for. */
+export const forgetChoices = (): void => {
+  Object.assign(choices, initial);
+};
