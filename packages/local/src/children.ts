@@ -4,11 +4,17 @@ import { delimiter, dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { watchOver } from '@bay-booking/postgres/watchdog';
-import type { Mail } from './mails.ts';
 import type { AppName, Environment } from './settings.ts';
 
 /** A stopping service may take 30 s to finish its requests. */
 const STOP_LIMIT_MS = 35_000;
+
+/** An e-mail in a log line of auth. */
+export interface Mail {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+}
 
 interface ChildOptions {
   app: AppName;

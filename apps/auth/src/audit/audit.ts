@@ -92,3 +92,20 @@ export async function storeEvents(on: Queryable, events: readonly TimedEvent[]):
     [jsonText(rows)],
   );
 }
+
+/** No statement runs for long. */
+const deletedPerStatement = 5_000;
+
+/** Deletes old events and returns their number. Only the database role that owns the table can delete events. */
+export async function deleteOldEvents(db: Database, days: number): Promise<number> {
+  for (let total = 0; ; ) {
+    const rows = await query(
+      db,
+      `delete from audit_event where id = any (array(
+         select id from audit_event where at < now() - make_interval(days => $1) order by id limit $2)) returning 1`,
+      [days, deletedPerStatement],
+    );
+    total += rows.length;
+    if (rows.length < deletedPerStatement) return total;
+  }
+}

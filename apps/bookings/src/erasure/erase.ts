@@ -25,7 +25,7 @@ import {
 import { unavailable } from '../errors.ts';
 import { rewriteResponses } from '../idempotency/store.ts';
 import { later } from '../time/timestamps.ts';
-import { rewriteBodies } from '../webhooks/delivery/erasure-store.ts';
+import { rewriteBodies } from '../webhooks/delivery/delivery-store.ts';
 import { maxErasedBookings } from './schema.ts';
 
 const changeEraser = createChangeEraser(erasedFields);

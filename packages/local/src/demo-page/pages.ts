@@ -1,5 +1,6 @@
 // Builds the demo pages: flows, redirect URIs, device flow and e-mails.
-import type { KeptMail } from '../mails.ts';
+
+import type { Mail } from '../children.ts';
 import { type Client, clientsAt, type Demo, signInLinks } from './clients.ts';
 import { commandsOf, exchangeCode, listLocations, pollDevice, refresh } from './commands.ts';
 import { command, Html, html, page, scriptElement } from './html.ts';
@@ -103,3 +104,20 @@ const linkedText = (text: string, auth: string): readonly (Html | string)[] =>
     .map((part) => (part.startsWith(`${auth}/`) ? html`<a href="${part}">${part}</a>` : part));
 
 export const errorPage = (title: string, text: string): string => page(title, html`<p>${text}</p>`);
+
+export type KeptMail = Mail & { readonly at: Date };
+
+const maxMails = 50;
+
+export type Mails = ReturnType<typeof createMails>;
+
+/** Keeps the last e-mails of auth in memory. */
+export function createMails() {
+  let mails: readonly KeptMail[] = [];
+  return {
+    add: (mail: Mail): void => {
+      mails = [{ ...mail, at: new Date() }, ...mails].slice(0, maxMails);
+    },
+    list: () => mails,
+  };
+}

@@ -2,12 +2,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { isLoopback } from '@bay-booking/service/public-address';
-import type { Mails } from '../mails.ts';
 import { isLoopbackHost } from '../settings.ts';
 import { clientsAt, type Demo, isSignedOutPath } from './clients.ts';
 import { headers } from './html.ts';
 import { pushRequest } from './key-client.ts';
-import { devicePage, errorPage, flowsPage, mailPage, redirectPage, signedOutPage } from './pages.ts';
+import { devicePage, errorPage, flowsPage, type Mails, mailPage, redirectPage, signedOutPage } from './pages.ts';
 
 interface Answer {
   readonly status: number;

@@ -151,3 +151,27 @@ export function addDeliveries(tx: Transaction, webhookId: string, deliveries: re
 export function failDeliveries(tx: Transaction, webhookId: string, facilityIds: readonly string[]): void {
   send(tx, deliveryStatements.failOthers, [webhookId, facilityIds]);
 }
+
+const rewriteStatements = {
+  /** Waits until the feeder has added the deliveries of changes that it read before (see cursor-store.ts). */
+  lockWebhooks: `select id from webhook
+where id in (select webhook_id from webhook_cursor where facility_id = any($1)) order by id for update`,
+  find: `select id, body from webhook_delivery
+where state = 'pending' and facility_id = any($1) and body::jsonb #>> '{data,booking,id}' = any($2::text[])`,
+  update: 'update webhook_delivery set body = $2 where id = $1',
+};
+
+/**
+ * Rewrites the bodies of the pending deliveries of these bookings. Other deliveries have no body. The
+ * facilities are those where the bookings are or were.
+ */
+export async function rewriteBodies(
+  tx: Transaction,
+  facilities: readonly string[],
+  bookingIds: readonly string[],
+  rewrite: (body: string) => string,
+): Promise<void> {
+  await query(tx, rewriteStatements.lockWebhooks, [facilities]);
+  const deliveries = await query<{ id: string; body: string }>(tx, rewriteStatements.find, [facilities, bookingIds]);
+  for (const { id, body } of deliveries) send(tx, rewriteStatements.update, [id, rewrite(body)]);
+}

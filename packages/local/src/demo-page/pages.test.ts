@@ -1,6 +1,6 @@
 // Tests which mails the demo page shows.
 import { expect, test } from '@jest/globals';
-import { createMails } from './mails.ts';
+import { createMails } from './pages.ts';
 
 test('only the last 50 mails are kept, and the newest is the first', () => {
   const mails = createMails();
