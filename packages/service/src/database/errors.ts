@@ -28,7 +28,6 @@ const connectionErrors = new RegExp(
   [
     'Connection terminated',
     'not queryable',
-    'Query read timeout',
     'timeout exceeded when trying to connect',
     'Cannot use a pool after calling end',
     'Unable to acquire a connection',
