@@ -10,6 +10,8 @@ export interface Places {
 }
 
 const lockFacilities = 'select id from facility where id = $1 for no key update';
+// PostgreSQL plans `any($2)` at every execution: 45 µs.
+const lockBay = 'select id from bay where facility_id = $1 and id = $2 for no key update';
 const lockSomeBays = 'select id from bay where facility_id = $1 and id = any($2) order by id for no key update';
 const lockLocations = 'select id from location where facility_id = $1 and id = any($2) order by id for no key update';
 const lockBaysOfPlaces = `select id from bay where facility_id = $1 and (location_id = any($2) or id = any($3))
@@ -20,6 +22,8 @@ order by id for no key update`;
  * have written.
  */
 export function lockBays(tx: Transaction, facilityId: string, bayIds: readonly string[]): Promise<unknown> {
+  const [first, ...others] = bayIds;
+  if (others.length === 0) return query(tx, lockBay, [facilityId, first]);
   return query(tx, lockSomeBays, [facilityId, bayIds]);
 }
 
