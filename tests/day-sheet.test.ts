@@ -5,9 +5,10 @@ import { expect, test } from '@jest/globals';
 import { describeInChromium } from './support/browser-system.ts';
 import { signIn, useDaySheet } from './support/day-sheet-system.ts';
 
-// Each test has a day of its own, so tests do not see the bookings of others.
+// Each test has a day of its own, so tests do not see the bookings of others. The days are in the future and in winter.
 let days = 0;
-const nextDay = (): string => new Date(Date.UTC(2027, 0, 4 + days++)).toISOString().slice(0, 10);
+const nextYear = new Date().getFullYear() + 1;
+const nextDay = (): string => new Date(Date.UTC(nextYear, 0, 4 + days++)).toISOString().slice(0, 10);
 const at = (date: string, time: string): string => `${date}T${time}:00+01:00`;
 const queryOf = (date: string, location = 'loc-north-1'): string => `?location=${location}&date=${date}`;
 
@@ -132,18 +133,18 @@ describeInChromium('the day sheet', () => {
 
     await drag(page, ['bay-n1-03', 18.2], ['bay-n1-04', 19.2]);
     await page.mouse.up();
-    await page.getByText('Moved to Bay 4, 19:00–20:00.').waitFor();
+    await toast(page).filter({ hasText: 'Moved to Bay 4, 19:00–20:00.' }).waitFor();
     await press(page, 'Undo');
     await page.locator('.column[data-bay="bay-n1-03"] .booking', { hasText: 'Ada' }).waitFor();
     expect(await namesOf(page, 'Ada')).toEqual(['Ada 18:00–19:00, Bay 3']);
     await drag(page, ['bay-n1-03', 18.95], ['bay-n1-03', 19.8]);
     await page.mouse.up();
-    await page.getByText('Moved to Bay 3, 18:00–20:00.').waitFor();
+    await toast(page).filter({ hasText: 'Moved to Bay 3, 18:00–20:00.' }).waitFor();
 
     await booking(page, 'Ada').click();
     await press(page, 'Cancel booking');
     await press(page, 'Yes, cancel');
-    await page.getByText('The booking of Ada was cancelled.').waitFor();
+    await toast(page).filter({ hasText: 'The booking of Ada was cancelled.' }).waitFor();
     expect(await namesOf(page, 'Ada')).toEqual([]);
     await press(page, 'Changes');
     await page.locator('.history li').first().waitFor();
@@ -205,6 +206,33 @@ describeInChromium('the day sheet', () => {
     expect((await system.call<{ total: number }>('GET', search)).total).toBe(3);
   }, 60_000);
 
+  test('a second save keeps what the other person has changed, and a refused party names the bay in the way', async () => {
+    const date = nextDay();
+    const { id } = await book(date, 'bay-n1-01', 'Ada', '10:00', '11:00');
+    const page = await system.open(queryOf(date), tall);
+    await booking(page, 'Ada').click();
+    const body = { userAlias: 'Ada', startDate: at(date, '10:00'), endDate: at(date, '11:00') };
+    await system.call('PUT', `/api/bookings/${id}`, { ...body, bayId: 'bay-n1-04' });
+    await fill(page, { Name: 'Ada L.' });
+    await press(page, 'Save');
+    await page.getByText('the bay from Bay 1 to Bay 4. Your change was not saved.').waitFor();
+    await press(page, 'Save');
+    await booking(page, 'Ada L.').waitFor();
+    expect(await namesOf(page, 'Ada')).toEqual(['Ada L. 10:00–11:00, Bay 4']);
+
+    const times = { startDate: at(date, '14:00'), endDate: at(date, '15:00') };
+    const bookings = ['bay-n1-06', 'bay-n1-07'].map((bayId) => ({ bayId, userAlias: 'Party', ...times }));
+    await system.call('POST', '/api/booking-groups', { bookings });
+    await book(date, 'bay-n1-07', 'Blocker', '15:00', '16:00');
+    await booking(page, 'Blocker').waitFor();
+    await drag(page, ['bay-n1-06', 14.2], ['bay-n1-06', 15.2]);
+    await page.mouse.up();
+    await press(page, 'All of the party');
+    await page.getByText('Bay 7 is booked from 15:00 by Blocker.').waitFor();
+    await page.keyboard.press('Escape');
+    expect(await namesOf(page, 'Party')).toHaveLength(2);
+  }, 60_000);
+
   test('two people drag the same booking: one wins, and the other sees the truth and what has changed', async () => {
     const date = nextDay();
     await book(date, 'bay-n1-01', 'Contested', '10:00', '11:00');
@@ -219,7 +247,7 @@ describeInChromium('the day sheet', () => {
     const [winner, loser] = toasts.toSorted((a, b) => Number(b?.startsWith('Moved')) - Number(a?.startsWith('Moved')));
     const bay = /^Moved to (Bay [34]), 10:00–11:00\.$/.exec(winner ?? '')?.[1];
     expect(loser).toBe(
-      `Somebody has changed the booking of Contested (Bay 1, 10:00) meanwhile: the bay from Bay 1 to ${bay}. Your change was not saved.`,
+      `Someone else changed the booking of Contested (Bay 1, 10:00): the bay from Bay 1 to ${bay}. Your change was not saved.`,
     );
     for (const page of pages) expect(await namesOf(page, 'Contested')).toEqual([`Contested 10:00–11:00, ${bay}`]);
   }, 60_000);

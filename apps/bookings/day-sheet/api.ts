@@ -1,9 +1,8 @@
 // Connects the page with the public API: the typed client, the connection's state and what happens without a token.
 import {
   type BookingsClient,
-  BookingsError,
+  BookingsConnectionError,
   BookingsStepUpError,
-  BookingsTokenError,
   createBookingsClient,
 } from '@bay-booking/client';
 import { currentDraft } from './forms/form.ts';
@@ -11,9 +10,9 @@ import * as signIn from './sign-in.ts';
 
 /** Undefined while the service responds, else the time of the first failure. */
 let failingSince: number | undefined;
-const connectionListeners = new Set<(since: number | undefined) => void>();
+const connectionListeners = new Set<(since: number | undefined) => unknown>();
 
-export function onConnection(listener: (since: number | undefined) => void, signal: AbortSignal): void {
+export function onConnection(listener: (since: number | undefined) => unknown, signal: AbortSignal): void {
   connectionListeners.add(listener);
   signal.addEventListener('abort', () => connectionListeners.delete(listener));
 }
@@ -32,8 +31,9 @@ async function observedFetch(url: string | URL | Request, init?: RequestInit): P
     setConnected(response.status < 500);
     return response;
   } catch (error) {
-    // An aborted request says nothing about the connection.
-    if (!init?.signal?.aborted) setConnected(false);
+    // A request that the page has aborted says nothing about the connection.
+    const { aborted, reason } = init?.signal ?? {};
+    if (!aborted || reason?.name === 'TimeoutError') setConnected(false);
     throw error;
   }
 }
@@ -43,7 +43,7 @@ const placeNow = (): signIn.Place => ({ search: location.search, draft: currentD
 /** Gets a new token without losing what was typed. Throws if a token that is seconds old was rejected. */
 async function renewToken(): Promise<string> {
   if (signIn.hasJustSignedIn()) throw new Error('the service rejects a new access token');
-  return signIn.startSignIn(placeNow());
+  return signIn.startSignIn(placeNow);
 }
 
 function createClient(onNoToken: () => Promise<string>): BookingsClient {
@@ -63,18 +63,24 @@ function createClient(onNoToken: () => Promise<string>): BookingsClient {
 /** For what the user asks for. If there is no token, the page leaves for auth and comes back to the same dialog. */
 export const client = createClient(renewToken);
 
-/** For what the page does by itself. While a dialog is open, it waits for a token instead of leaving the page. */
+let typedAt = 0;
+addEventListener('input', () => {
+  typedAt = Date.now();
+});
+const isBusy = (): boolean =>
+  document.querySelector('dialog[open], .dragging') !== null || Date.now() - typedAt < 10_000;
+
+/** For what the page does by itself. While somebody types or drags, it waits instead of leaving the page for auth. */
 export const backgroundClient = createClient(async () => {
-  if (!document.querySelector('dialog[open]')) return renewToken();
-  throw new Error('no token while a dialog is open');
+  if (!isBusy()) return renewToken();
+  throw new Error('no token while somebody works on the page');
 });
 
 /** Sends the user to auth for a step-up, if the error asks for one. Otherwise returns. */
 export async function stepUp(error: unknown): Promise<void> {
   if (!(error instanceof BookingsStepUpError)) return;
   const { acrValues, maxAge } = error;
-  await signIn.startSignIn({ ...placeNow(), acrValues, maxAge });
+  await signIn.startSignIn(placeNow, { acrValues, maxAge });
 }
 
-export const isConnectionProblem = (error: unknown): boolean =>
-  error instanceof BookingsError && !(error instanceof BookingsTokenError) && !('status' in error);
+export const isConnectionProblem = (error: unknown): boolean => error instanceof BookingsConnectionError;

@@ -29,7 +29,7 @@ export function announce(text: string): void {
 /** Shows a message at the bottom of the page for 10 seconds, with a button if the reader can do something about it. */
 export function notify(text: string, action?: { readonly label: string; readonly act: () => unknown }): void {
   document.querySelector('.toast')?.remove();
-  const toast = h('div', { class: 'toast', role: 'status', popover: 'manual' }, h('span', {}, text));
+  const toast = h('div', { class: 'toast', popover: 'manual' }, h('span', {}, text));
   const close = () => toast.remove();
   if (action)
     toast.append(
@@ -39,8 +39,17 @@ export function notify(text: string, action?: { readonly label: string; readonly
       }),
     );
   toast.append(button('Close', close, { class: 'link' }));
-  document.body.append(toast);
-  // A popover is above an open dialog.
+  // What is outside of an open dialog cannot be used.
+  (document.querySelector('dialog[open]') ?? document.body).append(toast);
   toast.showPopover();
+  announce(text);
   setTimeout(close, 10_000);
+}
+
+/** The toast outlives the dialog that it is in. */
+export function keepToast(dialog: Element): void {
+  const toast = dialog.querySelector<HTMLElement>('.toast');
+  if (!toast) return;
+  document.body.append(toast);
+  toast.showPopover();
 }

@@ -3,6 +3,7 @@ import type { BookingLocation, Me } from '@bay-booking/client';
 import { client } from './api.ts';
 import { dateAt, readDate } from './day/time.ts';
 import { button, h } from './dom.ts';
+import { currentDraft } from './forms/form.ts';
 import { forgetChoices } from './sheet/choices.ts';
 import { showSheet } from './sheet/sheet.ts';
 import * as signIn from './sign-in.ts';
@@ -13,13 +14,16 @@ const show = (title: string, ...content: readonly (Node | string)[]): void =>
   main.replaceChildren(h('div', { class: 'note' }, h('h1', {}, title), ...content));
 
 const signInButton = (place: signIn.Place): HTMLElement =>
-  button('Sign in', () => signIn.startSignIn(place).catch(fail), { class: 'primary' });
+  button('Sign in', () => signIn.startSignIn(() => place).catch(fail), { class: 'primary' });
 
 function fail(error: unknown): void {
   const reason = error instanceof Error ? error.message : String(error);
   show('The day cannot be shown', h('p', {}, `The service or the authorization server does not respond (${reason}).`));
   main.firstElementChild?.append(button('Try again', () => location.reload(), { class: 'primary' }));
 }
+
+/** Until the page tries again to show a day. */
+const retryMs = 2_000;
 
 async function start(): Promise<void> {
   // The redirect URI has the host of BASE_URL, and so must the page.
@@ -28,7 +32,7 @@ async function start(): Promise<void> {
   const { result, place } = await signIn.finishSignIn();
   if (result === 'signed out') return show('You are signed out', signInButton(place));
   if (typeof result === 'object') return show('You are not signed in', h('p', {}, result.error), signInButton(place));
-  if (result === 'not signed in') return signIn.startSignIn(place);
+  if (result === 'not signed in') return signIn.startSignIn(() => place);
   const signOut = document.getElementById('sign-out') as HTMLButtonElement;
   signOut.hidden = false;
   signOut.addEventListener('click', () => {
@@ -38,7 +42,7 @@ async function start(): Promise<void> {
   const me = await client.me();
   // The token names the facilities where the user has the right for every scope. A Bookings Manager may not close bays.
   if (me.facilities.length === 0 && me.scopes.some((scope) => scope.endsWith('/golf/schedule')))
-    return signIn.startSignIn({ ...place, without: '/golf/schedule' });
+    return signIn.startSignIn(() => place, { without: '/golf/schedule' });
   const locations = await client.locations.list().toArray();
   if (locations.length === 0)
     return show('No range', h('p', {}, 'Your account belongs to no range. Ask the owner of a range to invite you.'));
@@ -48,6 +52,7 @@ async function start(): Promise<void> {
 /** Shows the day of the address, and another one after each change of the address. */
 async function showDays(me: Me, locations: readonly BookingLocation[], firstPlace: signIn.Place): Promise<void> {
   let shown = new AbortController();
+  let search = '';
 
   const go = (locationId: string, date: string): void => {
     history.pushState(null, '', `?${new URLSearchParams({ location: locationId, date })}`);
@@ -57,16 +62,22 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
   async function open(draft?: signIn.Draft): Promise<void> {
     shown.abort();
     shown = new AbortController();
+    const { signal } = shown;
+    document.querySelector('dialog')?.close();
     const query = new URLSearchParams(location.search);
     const hasChoice = me.facilities.length > 1 && !query.has('location');
     const chosen = locations.find(({ id }) => id === query.get('location')) ?? (hasChoice ? undefined : locations[0]);
     if (!chosen) return showChoice();
     const date = readDate(query.get('date')) ?? dateAt(Date.now(), chosen.timeZone);
     history.replaceState(null, '', `?${new URLSearchParams({ location: chosen.id, date })}`);
+    search = location.search;
     try {
-      await showSheet({ me, locations, location: chosen, date, draft, go }, shown.signal);
+      const reload = () => open(currentDraft());
+      await showSheet({ me, locations, location: chosen, date, draft, go, reload }, signal);
     } catch (error) {
+      if (signal.aborted) return;
       fail(error);
+      setTimeout(() => !signal.aborted && open(draft), retryMs);
     }
   }
 
@@ -79,8 +90,13 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
     show('Choose a location', h('ul', {}, ...links));
   }
 
-  addEventListener('popstate', () => void open());
+  addEventListener('popstate', () => {
+    // The skip link changes only the fragment.
+    if (location.search !== search) void open();
+  });
   await open(firstPlace.draft);
 }
 
+// A page that the browser has kept waits for a redirect that is over.
+addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
 start().catch(fail);

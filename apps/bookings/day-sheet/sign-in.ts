@@ -54,7 +54,12 @@ export async function finishSignIn(): Promise<{ readonly result: SignInResult; r
     history.replaceState(null, '', pagePath);
     return { result: 'signed out', place: { search: '' } };
   }
-  if (!isResponse) return { result: 'not signed in', place: { search: url.search } };
+  // Somebody who came back with the browser's button still has what was typed.
+  if (!isResponse)
+    return {
+      result: 'not signed in',
+      place: { search: url.search, draft: url.search === saved?.search ? saved.draft : undefined },
+    };
   history.replaceState(null, '', pagePath + place.search);
   // A response to another tab, or an old one: the page starts again.
   if (!saved || saved.state !== url.searchParams.get('state')) return { result: 'not signed in', place };
@@ -90,7 +95,7 @@ function reasonOf(error: unknown): string {
   return 'The sign-in failed because the authorization server did not respond.';
 }
 
-export interface SignInOptions extends Place {
+export interface SignInOptions {
   /** From a step-up challenge (RFC 9470). */
   readonly acrValues?: string | undefined;
   readonly maxAge?: number | undefined;
@@ -99,12 +104,14 @@ export interface SignInOptions extends Place {
 }
 
 /** Leaves the page for auth. If the session there lives, the user comes back without a prompt. */
-export async function startSignIn({ acrValues, maxAge, without, ...place }: SignInOptions): Promise<never> {
+export async function startSignIn(
+  placeNow: () => Place,
+  { acrValues, maxAge, without }: SignInOptions = {},
+): Promise<never> {
   const server = await discover();
   const verifier = oauth.generateRandomCodeVerifier();
   if (without) scopes = scopes.replace(new RegExp(` \\S*${without}$`), '');
   const [state, nonce] = [oauth.generateRandomState(), oauth.generateRandomNonce()];
-  const saved: Saved = { ...place, state, nonce, verifier, scopes, at: Date.now() };
   const address = new URL(server.authorization_endpoint ?? issuer);
   address.search = new URLSearchParams({
     response_type: 'code',
@@ -118,8 +125,10 @@ export async function startSignIn({ acrValues, maxAge, without, ...place }: Sign
     ...(acrValues && { acr_values: acrValues }),
     ...(maxAge !== undefined && { max_age: String(maxAge) }),
   }).toString();
+  // What the user typed while auth was asked counts too.
+  const saved: Saved = { ...placeNow(), state, nonce, verifier, scopes, at: Date.now() };
   sessionStorage.setItem(storageKey, JSON.stringify(saved));
-  location.assign(address);
+  location.replace(address);
   // The browser is leaving the page.
   return new Promise<never>(() => {});
 }

@@ -1,8 +1,14 @@
 // Changes bookings with If-Match, so that a change never overwrites a version that the user has not seen.
-import { type BookingGroup, BookingsApiError, type CreateBooking, type UpdateBooking } from '@bay-booking/client';
+import {
+  type BookingGroup,
+  BookingsApiError,
+  type CreateBooking,
+  type UpdateBooking,
+  type Versioned,
+} from '@bay-booking/client';
 import { client } from '../api.ts';
 import { bayNameOf, type Day, type SheetBooking } from './day.ts';
-import { differences, SentenceError } from './sentences.ts';
+import { differences, RejectedRequest, SentenceError } from './sentences.ts';
 import { clockAt } from './time.ts';
 
 export interface Change {
@@ -38,12 +44,12 @@ export class ChangedMeanwhile extends SentenceError {
   readonly current: SheetBooking | undefined;
 
   constructor(seen: SheetBooking, current: SheetBooking | undefined, day: Day) {
-    const where = `${seen.userAlias} (${bayNameOf(day, seen.bayId)}, ${clockAt(seen.startDate, day.timeZone)})`;
+    const which = `${seen.userAlias} (${bayNameOf(day, seen.bayId)}, ${clockAt(seen.startDate, day.timeZone)})`;
     const what = current ? differences(seen, current, day) || 'other fields' : '';
     super(
       current
-        ? `Somebody has changed the booking of ${where} meanwhile: ${what}. Your change was not saved.`
-        : `Somebody has cancelled the booking of ${where} meanwhile.`,
+        ? `Someone else changed the booking of ${which}: ${what}. Your change was not saved.`
+        : `Someone else cancelled the booking of ${which}.`,
     );
     this.current = current;
   }
@@ -55,8 +61,12 @@ async function readSeen(seen: SheetBooking, day: Day) {
     if (isStatus(error, 404)) throw new ChangedMeanwhile(seen, undefined, day);
     throw error;
   });
-  if (compared({ ...current }) !== compared({ ...seen })) throw new ChangedMeanwhile(seen, current, day);
+  checkSeen(seen, current, day);
   return current;
+}
+
+function checkSeen(seen: SheetBooking, current: SheetBooking | undefined, day: Day): void {
+  if (!current || compared({ ...current }) !== compared({ ...seen })) throw new ChangedMeanwhile(seen, current, day);
 }
 
 async function ifUnchanged<Result>(
@@ -83,7 +93,12 @@ export async function updateBooking(
 ): Promise<SheetBooking> {
   const saved = await ifUnchanged(seen, day, onSaved, (ifMatch) =>
     client.bookings.update(seen.id, bodyOf(change), { ifMatch }),
-  );
+  ).catch((error: unknown) => {
+    // The response to an earlier attempt was lost: the booking already is what the user wants.
+    const current = error instanceof ChangedMeanwhile ? error.current : undefined;
+    if (current && JSON.stringify(bodyOf(current)) === JSON.stringify(bodyOf(change))) return { ...current, etag: '' };
+    throw error;
+  });
   const { etag: _etag, ...booking } = saved;
   onSaved(booking.id, booking);
   return booking;
@@ -95,52 +110,78 @@ export async function cancelBooking(seen: SheetBooking, day: Day, onSaved: OnSav
 }
 
 /**
- * Changes every booking of a party that has not ended: `change` gives the new values of each. The version of the
- * booking that the user saw is checked, and If-Match protects the others from now on.
+ * Changes every booking of a party that has not ended: `change` gives the new values of each. Returns a function that
+ * restores the party, unless somebody has changed it since.
  */
 export async function updateParty(
   seen: SheetBooking,
   change: (booking: SheetBooking) => Change,
   day: Day,
   onSaved: OnSaved,
-): Promise<void> {
-  const groupId = seen.groupId ?? '';
-  await readSeen(seen, day);
-  const group = await client.groups.get(groupId);
-  const open = group.bookings.filter(({ endDate }) => Date.parse(endDate) > Date.now());
-  const bookings = open.map((booking) => ({ id: booking.id, ...bodyOf(change(booking)) }));
-  const saved: BookingGroup = await client.groups.replace(groupId, { bookings }, { ifMatch: group.etag });
-  for (const booking of saved.bookings) onSaved(booking.id, booking);
+): Promise<() => Promise<void>> {
+  const { bookings: before, etag } = await readParty(seen, day);
+  const open = before.filter(({ endDate }) => Date.parse(endDate) > Date.now());
+  const replace = async (bookings: readonly (Change & { id: string })[], ifMatch: string) => {
+    const bodies = bookings.map((booking) => ({ id: booking.id, ...bodyOf(booking) }));
+    const saved = await client.groups
+      .replace(seen.groupId ?? '', { bookings: bodies }, { ifMatch })
+      .catch((error: unknown) => Promise.reject(new RejectedRequest(error, bodies)));
+    for (const booking of saved.bookings) onSaved(booking.id, booking);
+    return saved.etag;
+  };
+  const newEtag = await replace(
+    open.map((booking) => ({ id: booking.id, ...change(booking) })),
+    etag,
+  );
+  return async () => {
+    await replace(open, newEtag);
+  };
 }
 
 export async function cancelParty(seen: SheetBooking, day: Day, onSaved: OnSaved): Promise<void> {
-  await readSeen(seen, day);
-  const { bookings, etag } = await client.groups.get(seen.groupId ?? '');
+  const { bookings, etag } = await readParty(seen, day);
   await client.groups.delete(seen.groupId ?? '', { ifMatch: etag });
   for (const { id, endDate } of bookings) if (Date.parse(endDate) > Date.now()) onSaved(id, undefined);
 }
 
-/** The same form sends the same key, so a lost response does not lead to a second booking. */
+/** One request reads all members, so If-Match protects exactly the version that is compared here. */
+async function readParty(seen: SheetBooking, day: Day): Promise<Versioned<BookingGroup>> {
+  const group = await client.groups.get(seen.groupId ?? '');
+  checkSeen(
+    seen,
+    group.bookings.find(({ id }) => id === seen.id),
+    day,
+  );
+  return group;
+}
+
 const keys = new Map<string, string>();
 
-export async function createBookings(
-  bookings: readonly CreateBooking[],
-  onSaved: OnSaved,
-): Promise<readonly SheetBooking[]> {
-  const body = JSON.stringify(bookings);
-  const idempotencyKey = keys.get(body) ?? crypto.randomUUID();
-  keys.set(body, idempotencyKey);
+/** Sends the same Idempotency-Key for the same body, so a lost response does not lead to a second resource. */
+export async function createOnce<Result>(
+  body: unknown,
+  create: (idempotencyKey: string) => Promise<Result>,
+): Promise<Result> {
+  const text = JSON.stringify(body);
+  const key = keys.get(text) ?? crypto.randomUUID();
+  keys.set(text, key);
   try {
-    const created =
-      bookings.length === 1
-        ? [await client.bookings.create(bookings[0] as CreateBooking, { idempotencyKey })]
-        : (await client.groups.create({ bookings: [...bookings] }, { idempotencyKey })).bookings;
-    for (const booking of created) onSaved(booking.id, booking);
-    keys.delete(body);
-    return created;
+    const result = await create(key);
+    keys.delete(text);
+    return result;
   } catch (error) {
-    // The service has decided. The same wish later is a new request.
-    if (error instanceof BookingsApiError && error.problems.length > 0) keys.delete(body);
+    // The service has decided. The same request later is a new one.
+    if (error instanceof BookingsApiError && error.status < 500 && error.status !== 409) keys.delete(text);
     throw error;
   }
 }
+
+export const createBookings = (bookings: readonly CreateBooking[], onSaved: OnSaved): Promise<void> =>
+  createOnce(bookings, async (idempotencyKey) => {
+    const [first] = bookings;
+    const created =
+      first && bookings.length === 1
+        ? [await client.bookings.create(first, { idempotencyKey })]
+        : (await client.groups.create({ bookings: [...bookings] }, { idempotencyKey })).bookings;
+    for (const booking of created) onSaved(booking.id, booking);
+  });

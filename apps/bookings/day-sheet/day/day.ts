@@ -21,13 +21,14 @@ export interface Day extends DayTimes {
 const baysPerSearch = 100;
 
 async function findBookings(bays: readonly BookingBay[], times: DayTimes): Promise<readonly SheetBooking[]> {
-  const [startDate, endDate] = [times.start, times.end].map((time) => new Date(time).toISOString());
+  const startDate = new Date(times.start).toISOString();
+  const endDate = new Date(times.end).toISOString();
   const chunks = Array.from({ length: Math.ceil(bays.length / baysPerSearch) }, (_, index) =>
     bays.slice(index * baysPerSearch, (index + 1) * baysPerSearch).map(({ id }) => id),
   );
   // With `locationIds` instead, the search would omit bookings over midnight.
   const found = chunks.map((bayIds) =>
-    backgroundClient.bookings.search({ bayIds, startDate, endDate, pageSize: 1_000 } as never).toArray(),
+    backgroundClient.bookings.search({ bayIds, startDate, endDate, pageSize: 1_000 }).toArray(),
   );
   return (await Promise.all(found)).flat() as SheetBooking[];
 }

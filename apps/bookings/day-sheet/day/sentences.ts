@@ -1,5 +1,5 @@
 // Describes errors of the API in sentences that name the bay, the time and the other party.
-import { BookingsApiError, type Problem } from '@bay-booking/client';
+import { BookingsApiError, BookingsTokenError, type Problem } from '@bay-booking/client';
 import { doOverlap, intervalOf } from '../../src/time/interval.ts';
 import { client, isConnectionProblem, stepUp } from '../api.ts';
 import { bayNameOf, type Day, type SheetBooking } from './day.ts';
@@ -16,6 +16,19 @@ export interface Wanted {
 
 /** An error of the page itself that is already a sentence. */
 export class SentenceError extends Error {}
+
+/** The service rejected a request with several bookings. The errors name positions in `wanted`. */
+export class RejectedRequest extends Error {
+  readonly wanted: readonly Wanted[];
+
+  constructor(cause: unknown, wanted: readonly Wanted[]) {
+    super('the request was rejected', { cause });
+    this.wanted = wanted;
+  }
+}
+
+const noConnection = 'There is no connection to the service. What you typed is still here: try again later.';
+const unreachable = 'The authorization server does not respond. What you typed is still here: try again later.';
 
 /** `18:00–19:00`, with dates if the booking is not within the day of the sheet. */
 export function timesOf({ startDate, endDate }: Pick<Wanted, 'startDate' | 'endDate'>, day: DayTimes): string {
@@ -78,8 +91,8 @@ function generalSentence(problem: Problem): string {
     ERR00011: 'This time is in the past.',
     ERR00012: 'This bay does not exist any more. Reload the page.',
     ERR00403: 'Your account may not do this here. Ask an owner of the range for the right.',
-    ERR00404: 'Somebody has removed this meanwhile.',
-    ERR00412: 'Somebody has changed this meanwhile.',
+    ERR00404: 'Someone else removed this.',
+    ERR00412: 'Someone else changed this. Close the form and open it again to see the change.',
     ERR00429: 'Too many requests. Wait a minute and try again.',
     CLOS00001: 'The range has 1000 closures that have not ended. Remove some of them first.',
   };
@@ -137,12 +150,18 @@ export async function describeError(
   day: Day,
   wanted: readonly Wanted[] = [],
 ): Promise<readonly Description[]> {
-  await stepUp(error);
+  if (error instanceof RejectedRequest) return describeError(error.cause, day, error.wanted);
+  try {
+    await stepUp(error);
+  } catch {
+    return [{ text: unreachable, index: 0 }];
+  }
   if (error instanceof SentenceError) return [{ text: error.message, index: 0 }];
   if (error instanceof BookingsApiError && error.problems.length > 0) {
     let conflicts: ReturnType<typeof findConflicts> | undefined;
     const findAll = () => {
-      conflicts ??= findConflicts(wanted);
+      // If the bookings in the way cannot be read, the sentence does not name them.
+      conflicts ??= findConflicts(wanted).catch(() => new Map());
       return conflicts;
     };
     const described = error.problems.map(async (problem) => {
@@ -152,10 +171,9 @@ export async function describeError(
     });
     return (await Promise.all(described)).flat();
   }
-  const text = isConnectionProblem(error)
-    ? 'There is no connection to the service. What you typed is still here: try again when the connection is back.'
-    : `This did not work: ${error instanceof Error ? error.message : String(error)}.`;
-  return [{ text, index: 0 }];
+  if (isConnectionProblem(error)) return [{ text: noConnection, index: 0 }];
+  if (error instanceof BookingsTokenError) return [{ text: unreachable, index: 0 }];
+  return [{ text: `This did not work: ${error instanceof Error ? error.message : String(error)}.`, index: 0 }];
 }
 
 const changedFields = ['userAlias', 'bayId', 'startDate', 'endDate', 'externalBookingId'] as const;

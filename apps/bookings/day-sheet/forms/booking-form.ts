@@ -46,9 +46,10 @@ const timeFields = (day: Day, start: number, end: number): FieldOptions[] => [
 const text = (values: FormData, name: string): string => String(values.get(name) ?? '').trim();
 
 /** If a time was not edited, the instant stays: a wall-clock time alone can mean two instants. */
-export function readTime(values: FormData, name: string, day: Day, before?: string): string {
+export function readTime(values: FormData, name: string, day: Day, before: string | number): string {
   const local = text(values, name);
-  if (before && local === localAt(Date.parse(before), day.timeZone)) return before;
+  const instant = new Date(before);
+  if (local === localAt(instant.getTime(), day.timeZone)) return instant.toISOString();
   if (!local) throw new SentenceError(`Please enter when it ${name === 'startDate' ? 'begins' : 'ends'}.`);
   return instantOf(local, day.timeZone);
 }
@@ -79,7 +80,7 @@ export function openNewBooking(context: FormContext, wish: NewBooking, draft?: D
       submitLabel: 'Book',
       describe: (error) => describeError(error, day, wanted),
       save: async (values, opened) => {
-        wanted = readSeries(values, day);
+        wanted = readSeries(values, day, wish);
         const weeks = Number(values.get('weeks'));
         const series = JSON.stringify(wanted);
         if (weeks > 1 && checked !== series) {
@@ -104,7 +105,7 @@ export function openNewBooking(context: FormContext, wish: NewBooking, draft?: D
   form.element.querySelector<HTMLElement>('#field-userAlias')?.focus();
 }
 
-function readSeries(values: FormData, day: Day): readonly CreateBooking[] {
+function readSeries(values: FormData, day: Day, wish: NewBooking): readonly CreateBooking[] {
   const bayIds = values.getAll('bayId').map(String);
   const weeks = Number(values.get('weeks'));
   const reference = text(values, 'externalBookingId');
@@ -112,7 +113,10 @@ function readSeries(values: FormData, day: Day): readonly CreateBooking[] {
   if (!Number.isInteger(weeks) || weeks < 1) throw new SentenceError('The number of weeks must be 1 or more.');
   if (bayIds.length * weeks > maxBookings)
     throw new SentenceError(`At most ${maxBookings} bookings can be made at once. Choose fewer bays or weeks.`);
-  const [startDate, endDate] = [readTime(values, 'startDate', day), readTime(values, 'endDate', day)];
+  const [startDate, endDate] = [
+    readTime(values, 'startDate', day, wish.start),
+    readTime(values, 'endDate', day, wish.end),
+  ];
   const isSeries = weeks > 1 && endDate > startDate;
   const times = isSeries
     ? weekly({ timeZone: day.timeZone, start: text(values, 'startDate'), end: text(values, 'endDate'), weeks })
@@ -184,7 +188,7 @@ export function openBooking(context: FormContext, seen: SheetBooking, draft?: Dr
           attributes: { readonly: !mayWrite },
         })),
         ...(seen.groupId && mayWrite
-          ? [{ name: 'party', label: 'Change', type: 'select' as const, options: party, value: 'one' }]
+          ? [{ name: 'party', label: 'Apply to', type: 'select' as const, options: party, value: 'one' }]
           : []),
       ],
       content: [seen.externalBookingId ? h('p', {}, `Reference: ${seen.externalBookingId}`) : undefined],
@@ -194,7 +198,10 @@ export function openBooking(context: FormContext, seen: SheetBooking, draft?: Dr
         button('History', () => void form.run(async () => showHistory(day, context.subject, current))),
       ],
       describe: async (error) => {
-        if (error instanceof ChangedMeanwhile && error.current) current = error.current;
+        if (error instanceof ChangedMeanwhile && error.current) {
+          showNewValues(form.element, current, error.current, day);
+          current = error.current;
+        }
         return describeError(error, day, [wanted]);
       },
       save: async (values) => {
@@ -219,7 +226,13 @@ export function openBooking(context: FormContext, seen: SheetBooking, draft?: Dr
       await (all ? cancelParty(current, day, onSaved) : cancelBooking(current, day, onSaved));
       notify(all ? 'The party was cancelled.' : `The booking of ${current.userAlias} was cancelled.`);
     };
-    const question = all ? 'Cancel all bookings of the party?' : `Cancel the booking of ${current.userAlias}?`;
+    const count = day.bookings
+      .values()
+      .filter(({ groupId }) => groupId === current.groupId)
+      .toArray().length;
+    const question = all
+      ? `Cancel all bookings of the party that have not ended, on every day? This day has ${count}.`
+      : `Cancel the booking of ${current.userAlias}?`;
     const yes = button('Yes, cancel', () => void opened.run(act), { class: 'danger' });
     opened.showBelow(
       h(
@@ -227,11 +240,27 @@ export function openBooking(context: FormContext, seen: SheetBooking, draft?: Dr
         { class: 'question', role: 'alert' },
         h('p', {}, question),
         yes,
-        button('No, keep', () => opened.showBelow()),
+        button('Keep booking', () => opened.showBelow()),
       ),
     );
     yes.focus();
   }
+}
+
+/** Puts the new values into the fields that the user has not edited. Saving again then keeps the other's change. */
+function showNewValues(dialog: HTMLElement, before: SheetBooking, after: SheetBooking, day: Day): void {
+  const valuesOf = ({ userAlias, bayId, startDate, endDate }: SheetBooking) => ({
+    userAlias,
+    bayId,
+    startDate: localAt(Date.parse(startDate), day.timeZone),
+    endDate: localAt(Date.parse(endDate), day.timeZone),
+  });
+  const newValues = Object.entries(valuesOf(after));
+  Object.values(valuesOf(before)).forEach((oldValue, index) => {
+    const [name, value] = newValues[index] ?? [];
+    const control = dialog.querySelector<HTMLInputElement | HTMLSelectElement>(`#field-${name}`);
+    if (control && value !== undefined && control.value === oldValue) control.value = value;
+  });
 }
 
 /** Moves each booking of a party by as many bays and minutes as the changed one, and gives it the same name. */
@@ -241,11 +270,10 @@ export function movedLike(seen: SheetBooking, change: Change, day: Day): (bookin
   const shift = (time: string, from: string, to: string) =>
     new Date(Date.parse(time) + Date.parse(to) - Date.parse(from)).toISOString();
   return ({ bayId, userAlias, startDate, endDate }) => {
-    const target = bays === 0 ? bayId : day.bays[indexOf(bayId) + bays]?.id;
+    const index = indexOf(bayId);
+    const target = bays === 0 ? bayId : index >= 0 && day.bays[index + bays]?.id;
     if (!target)
-      throw new SentenceError(
-        `${bayNameOf(day, bayId)} has no bay ${Math.abs(bays)} further, so the party cannot move there.`,
-      );
+      throw new SentenceError(`The party cannot move there, because no bay is as far from ${bayNameOf(day, bayId)}.`);
     return {
       bayId: target,
       userAlias: change.userAlias === seen.userAlias ? userAlias : change.userAlias,
@@ -269,13 +297,8 @@ export function moveBooking(context: FormContext, seen: SheetBooking, change: Ch
     notify(`Moved to ${where(saved)}.`, { label: 'Undo', act: undo });
   };
   const moveAll = async () => {
-    await updateParty(seen, movedLike(seen, change, day), day, onSaved);
-    const moved = { ...seen, ...change };
-    const undo = async () => {
-      const current = await client.bookings.get(seen.id);
-      await updateParty(current, movedLike(current, seen, day), day, onSaved);
-    };
-    notify(`The party was moved with ${where(moved)}.`, {
+    const undo = await updateParty(seen, movedLike(seen, change, day), day, onSaved);
+    notify(`The party was moved with ${where({ ...seen, ...change })}.`, {
       label: 'Undo',
       act: () => undo().catch((error) => fail(error, seen)),
     });

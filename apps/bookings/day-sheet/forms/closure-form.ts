@@ -1,6 +1,7 @@
 // The form that closes bays for a time, changes a closure, and opens the bays again.
 import type { Closure } from '@bay-booking/client';
 import { client } from '../api.ts';
+import { createOnce } from '../day/bookings.ts';
 import { bayNameOf, type SheetBooking } from '../day/day.ts';
 import { describeError, timesOf } from '../day/sentences.ts';
 import { localAt } from '../day/time.ts';
@@ -21,6 +22,8 @@ export function openClosure(context: ClosureContext, seen: Closure | NewClosure,
   const { day, mayClose } = context;
   const existing = 'id' in seen ? seen : undefined;
   const allBays = day.bays.map(({ id }) => id);
+  /** A closure can have bays of several locations. The form shows those of this location. */
+  const otherBays = seen.bayIds?.filter((id) => !allBays.includes(id)) ?? [];
   const wanted = { ...seen, bayId: seen.bayIds?.[0] ?? allBays[0] ?? '' };
   const times = { type: 'datetime-local', attributes: { readonly: !mayClose } } as const;
   const form = openForm(
@@ -56,17 +59,21 @@ export function openClosure(context: ClosureContext, seen: Closure | NewClosure,
       ],
       describe: (error) => describeError(error, day, [wanted]),
       save: async (values) => {
+        const reason = String(values.get('reason') ?? '').trim();
         const body = {
-          ...(values.has('whole') ? { locationId: day.location.id } : { bayIds: values.getAll('bayIds').map(String) }),
-          startDate: readTime(values, 'startDate', day, existing?.startDate),
-          endDate: readTime(values, 'endDate', day, existing?.endDate),
-          reason: String(values.get('reason') ?? '').trim() || undefined,
+          ...(values.has('whole')
+            ? { locationId: day.location.id }
+            : { bayIds: [...values.getAll('bayIds').map(String), ...otherBays] }),
+          startDate: readTime(values, 'startDate', day, seen.startDate),
+          endDate: readTime(values, 'endDate', day, seen.endDate),
+          ...(reason && { reason }),
         };
         const saved = existing
-          ? await client.closures.update(existing.id, body as never, { ifMatch: await etagOf(existing) })
-          : await client.closures.create(body as never);
-        await context.onScheduleSaved();
-        const met = await bookingsIn(saved);
+          ? await client.closures.update(existing.id, body, { ifMatch: await etagOf(existing) })
+          : await createOnce(body, (idempotencyKey) => client.closures.create(body, { idempotencyKey }));
+        // The closure is saved. A failure of what follows must not look like a failure to save.
+        await context.onScheduleSaved().catch(() => {});
+        const met = await bookingsIn(saved).catch(() => []);
         notify(existing ? 'The closure was saved.' : 'The bays are closed.');
         if (met.length === 0) return true;
         // The bookings stay, so somebody must call these people.
@@ -90,7 +97,7 @@ export function openClosure(context: ClosureContext, seen: Closure | NewClosure,
 
   async function remove(closure: Closure): Promise<void> {
     await client.closures.delete(closure.id, { ifMatch: await etagOf(closure) });
-    await context.onScheduleSaved();
+    await context.onScheduleSaved().catch(() => {});
     notify('The bays are open again.');
   }
 
@@ -109,7 +116,7 @@ export function openClosure(context: ClosureContext, seen: Closure | NewClosure,
       );
     const summary =
       met.length === 0
-        ? 'The closure meets no booking.'
+        ? 'No bookings during this closure.'
         : `Bookings in the closed time (${met.length}). They stay until you move or cancel them:`;
     return h('div', {}, h('p', {}, summary), h('ul', {}, ...met.map((booking) => h('li', {}, open(booking)))));
   }

@@ -1,5 +1,5 @@
 // Shows forms in dialogs. A form keeps what was typed until its changes are saved.
-import { button, type Child, h } from '../dom.ts';
+import { button, type Child, h, keepToast } from '../dom.ts';
 import type { Draft } from '../sign-in.ts';
 
 export interface FieldOptions {
@@ -148,9 +148,10 @@ export function openForm(options: FormOptions, values?: Draft['values']): Form {
       if ((await action()) !== false) dialog.close();
     } catch (error) {
       showProblems(await describe(error));
+    } finally {
+      formElement.removeAttribute('aria-busy');
+      isRunning = false;
     }
-    formElement.removeAttribute('aria-busy');
-    isRunning = false;
   };
 
   const form: Form = {
@@ -168,6 +169,7 @@ export function openForm(options: FormOptions, values?: Draft['values']): Form {
     if (save) void run(async () => save(new FormData(formElement), form));
   });
   dialog.addEventListener('close', () => {
+    keepToast(dialog);
     dialog.remove();
     // Another form may already have taken the place of this one.
     if (openDraft !== ownDraft) return;
@@ -175,7 +177,9 @@ export function openForm(options: FormOptions, values?: Draft['values']): Form {
     if (before instanceof HTMLElement && before.isConnected) before.focus();
     else document.querySelector<HTMLElement>('.sheet')?.focus();
   });
-  document.querySelector('dialog')?.remove();
+  const earlier = document.querySelector('dialog');
+  if (earlier) keepToast(earlier);
+  earlier?.remove();
   document.body.append(dialog);
   if (values) fill(formElement, values);
   const ownDraft = (): Draft => ({

@@ -53,7 +53,8 @@ function stateOf({ changes }: Entry, side: 'from' | 'to', day: Day): string {
   return parts.filter(Boolean).join(', ');
 }
 
-function entryElement(entry: Entry, day: Day, subject: string): HTMLElement {
+/** `name` says whose booking was changed, where the list has several. */
+function entryElement(entry: Entry, day: Day, subject: string, name: string | undefined): HTMLElement {
   const { action, at, changes } = entry;
   const changed = Object.entries(changes).map(
     ([field, { from, to }]) =>
@@ -61,7 +62,9 @@ function entryElement(entry: Entry, day: Day, subject: string): HTMLElement {
   );
   const state = { created: 'to', deleted: 'from' } as const;
   const details =
-    action === 'created' || action === 'deleted' ? stateOf(entry, state[action], day) : changed.join('; ');
+    action === 'created' || action === 'deleted'
+      ? stateOf(entry, state[action], day)
+      : [name, changed.join('; ')].filter(Boolean).join(': ');
   const when = `${shortDateAt(at, day.timeZone)} ${clockAt(at, day.timeZone)}`;
   return h(
     'li',
@@ -77,7 +80,10 @@ export async function showHistory(day: Day, subject: string, booking?: SheetBook
   const entries: Entry[] = booking
     ? (await client.bookings.history(booking.id, { pageSize: 200 }).toArray()).reverse()
     : await newestOfDay(day);
-  const list = h('ul', { class: 'history', tabindex: 0 }, ...entries.map((entry) => entryElement(entry, day, subject)));
+  const items = entries.map((entry) =>
+    entryElement(entry, day, subject, booking ? undefined : nameOf(entry, entries, day)),
+  );
+  const list = h('ul', { class: 'history', tabindex: 0 }, ...items);
   openForm({
     title: booking ? `History of ${booking.userAlias}` : 'Changes of this day',
     draft: { kind: 'history', context: booking ?? null },
@@ -88,17 +94,24 @@ export async function showHistory(day: Day, subject: string, booking?: SheetBook
   return false;
 }
 
+/** An update has the name only if it changes the name. The booking may be gone, but not the entry of its creation. */
+function nameOf(entry: Entry, entries: readonly Entry[], day: Day): string | undefined {
+  const idOf = (one: Entry) => ('bookingId' in one ? one.bookingId : '');
+  const current = day.bookings.get(idOf(entry))?.userAlias;
+  const names = entries.filter((one) => idOf(one) === idOf(entry)).map(({ changes: { userAlias } }) => userAlias);
+  return current ?? names.map((name) => name?.to ?? name?.from).find((name) => typeof name === 'string');
+}
+
 /** Reads one page: a busy day has more changes than anybody reads. */
 async function newestOfDay(day: Day): Promise<Entry[]> {
   const { data } = await client.request('listHistory', {
     query: {
       facilityId: day.location.facilityId,
+      bayIds: day.bays.map(({ id }) => id),
       startDate: new Date(day.start).toISOString(),
       endDate: new Date(day.end).toISOString(),
       pageSize: 500,
     },
   });
-  const ofLocation = new Set(day.bays.map(({ id }) => id));
-  const bayOf = ({ changes }: Entry) => changes.bayId?.to ?? changes.bayId?.from;
-  return data.items.filter((entry) => !bayOf(entry) || ofLocation.has(String(bayOf(entry))));
+  return data.items;
 }

@@ -53,7 +53,7 @@ export async function openHours(context: ClosureContext, restored?: SeenHours, d
   const { etag, ...loaded } = restored
     ? { ...restored.hours, etag: restored.etag }
     : await client.locations.getOpeningHours(day.location.id);
-  openForm(
+  const form = openForm(
     {
       title: `Opening hours of ${day.location.name}`,
       draft: { kind: 'hours', context: { hours: loaded, etag } satisfies SeenHours },
@@ -87,12 +87,16 @@ export async function openHours(context: ClosureContext, restored?: SeenHours, d
           const body = { weekly, exceptions: readExceptions(read('exceptions')) };
           await client.locations.setOpeningHours(day.location.id, body, { ifMatch: etag });
         }
-        await context.onScheduleSaved();
+        await context.onScheduleSaved().catch(() => {});
         notify('The opening hours were saved.');
       },
     },
     draft,
   );
+  form.element.addEventListener('input', ({ target }) => {
+    const always = form.element.querySelector<HTMLInputElement>('#field-alwaysOpen');
+    if (always && target !== always) always.checked = false;
+  });
 }
 
 /** The API names a field such as `weekly.monday[0].closes`, and the form has one field for the day. */

@@ -74,6 +74,11 @@ export function enableDrag(grid: Grid, { mayDrag, select, move }: DragActions): 
 
   function onMove(event: PointerEvent): void {
     if (!drag) return;
+    // The button was released outside of the window.
+    if (event.pointerType === 'mouse' && event.buttons === 0) {
+      cancel();
+      return;
+    }
     const distance = Math.hypot(event.clientX - drag.x, event.clientY - drag.y);
     if (drag.target) update(event.clientX, event.clientY);
     else if (distance > tolerancePixels) {

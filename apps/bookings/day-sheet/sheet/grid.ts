@@ -153,19 +153,33 @@ export function createGrid(day: Day, actions: GridActions) {
         Date.parse(endDate) > timeOfRow(row),
     );
 
+  const closureAt = ({ bay, row }: Selection): Closure | undefined =>
+    day.closures.find(
+      (closure) =>
+        closesBay(closure, day.bays[bay]?.id ?? '') &&
+        Date.parse(closure.startDate) < timeOfRow(row + 1) &&
+        Date.parse(closure.endDate) > timeOfRow(row),
+    );
+
   function say({ bay, lastBay, row, lastRow }: Selection): void {
     const times = `${clockAt(timeOfRow(row), day.timeZone)} to ${clockAt(timeOfRow(lastRow + 1), day.timeZone)}`;
     const names = bay === lastBay ? day.bays[bay]?.name : `${day.bays[bay]?.name} to ${day.bays[lastBay]?.name}`;
     const booked = bookingsAt(cursor).map(({ userAlias }) => `booked by ${userAlias}`);
-    announce(`${names}, ${times}${booked.length > 0 ? `, ${booked.join(', ')}` : ''}`);
+    const closure = closureAt(cursor);
+    announce(
+      [names, times, ...booked, closure && `closed: ${closure.reason ?? 'no reason'}`].filter(Boolean).join(', '),
+    );
   }
 
   function onKey(event: KeyboardEvent): void {
     if (event.target !== element || event.ctrlKey || event.altKey || event.metaKey) return;
     const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     if (event.key === 'Enter' || event.key === ' ') {
-      const [booking] = bookingsAt(cursor);
-      if (booking && cursor.bay === cursor.lastBay && cursor.row === cursor.lastRow) actions.openBooking(booking);
+      const isOneCell = cursor.bay === cursor.lastBay && cursor.row === cursor.lastRow;
+      const [booking] = isOneCell ? bookingsAt(cursor) : [];
+      const closure = isOneCell ? closureAt(cursor) : undefined;
+      if (booking) actions.openBooking(booking);
+      else if (closure) actions.openClosure(closure);
       else actions.openEmpty(cursor);
     } else if (event.key === 'Escape') showSelection(undefined);
     else if (step) {
@@ -176,6 +190,7 @@ export function createGrid(day: Day, actions: GridActions) {
       cursor = event.shiftKey
         ? { ...cursor, lastBay: Math.max(lastBay, cursor.bay), lastRow: Math.max(lastRow, cursor.row) }
         : { bay: lastBay, lastBay, row: lastRow, lastRow };
+      showBay(lastBay);
       showSelection(cursor);
       marker.scrollIntoView({ block: 'nearest', inline: 'nearest' });
       say(cursor);

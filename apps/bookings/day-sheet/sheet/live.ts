@@ -4,7 +4,7 @@ import { applyChange, type Day, refreshSchedule } from '../day/day.ts';
 import { clockAt } from '../day/time.ts';
 
 export interface LiveSheet {
-  readonly drawBooking: (id: string) => void;
+  readonly drawBookings: (ids: readonly string[]) => void;
   readonly updateSchedule: () => void;
   readonly showNow: () => void;
   readonly setStatus: (text: string) => void;
@@ -14,18 +14,28 @@ const refreshMs = 30_000;
 const refreshWhileOfflineMs = 2_000;
 
 /** Applies the changes of other programs. After a gap in the feed, the page loads the day again. */
-export async function follow(day: Day, position: string, sheet: LiveSheet, signal: AbortSignal): Promise<void> {
+export async function follow(
+  day: Day,
+  position: string,
+  sheet: LiveSheet & { readonly reload: () => void },
+  signal: AbortSignal,
+): Promise<void> {
   const { facilityId } = day.location;
+  let attempt = new AbortController();
+  // A request that waits on a lost connection would notice the loss only after 40 s.
+  onConnection((since) => since === undefined && attempt.abort(), signal);
   while (!signal.aborted) {
+    attempt = new AbortController();
+    const either = AbortSignal.any([signal, attempt.signal]);
     try {
-      for await (const page of backgroundClient.changes.follow({ facilityId, from: position, signal })) {
-        if (page.startsOver) return location.reload();
-        for (const change of page.items) if (applyChange(day, change)) sheet.drawBooking(change.id);
+      for await (const page of backgroundClient.changes.follow({ facilityId, from: position, signal: either })) {
+        if (page.startsOver) return sheet.reload();
+        const changed = page.items.filter((change) => applyChange(day, change)).map(({ id }) => id);
+        sheet.drawBookings(changed);
         position = page.next;
       }
-    } catch {
-      // There is no token while a dialog is open, or auth does not respond.
-      sheet.setStatus('Waiting for a new sign-in');
+    } catch (error) {
+      if (!isConnectionProblem(error)) sheet.setStatus('Waiting for a new sign-in');
       await new Promise((resolve) => setTimeout(resolve, refreshWhileOfflineMs));
     }
   }

@@ -15,14 +15,18 @@ export async function searchAllDays(
   go: (locationId: string, date: string) => void,
 ): Promise<void> {
   if (!userAlias) return notify('Type the whole name into the field “Search” first.');
-  const { data } = await client.request('searchBookings', { query: { userAlias, pageSize: 100 } as never });
+  const search = (isActive: boolean) =>
+    client.request('searchBookings', { query: { userAlias, isActive, pageSize: 50 } });
+  // The next visits come first.
+  const pages = await Promise.all([search(true), search(false)]);
+  const found = pages.flatMap(({ data }) => data.items);
   const form = openForm({
     title: `Bookings of ${userAlias}`,
     draft: { kind: 'search', context: null },
     fields: [],
     content: [
-      data.items.length === 0 && h('p', {}, 'No booking has exactly this name.'),
-      h('ul', { class: 'history' }, ...data.items.map((booking) => h('li', {}, openLink(booking)))),
+      found.length === 0 && h('p', {}, 'No booking has exactly this name.'),
+      h('ul', { class: 'history' }, ...found.map((booking) => h('li', {}, openLink(booking)))),
     ],
     describe: (error) => describeError(error, day),
   });
@@ -31,14 +35,16 @@ export async function searchAllDays(
     const bay = day.bays.find(({ id }) => id === booking.bayId);
     const label = `${timesOf(booking, { ...day, start: 0, end: 0 })}${bay ? `, ${bay.name}` : ''}`;
     const open = async () => {
-      if (day.bookings.has(booking.id)) return openBooking(contextNow(), booking);
-      const { data: bays } = await client.request('listBookingBays', { query: { ids: [booking.bayId] } as never });
-      form.close();
-      go(
-        bays.items.find(({ id }) => id === booking.bayId)?.locationId ?? day.location.id,
-        dateAt(Date.parse(booking.startDate), day.timeZone),
-      );
+      if (day.bookings.has(booking.id)) {
+        openBooking(contextNow(), booking);
+        return false;
+      }
+      const bays = await client.bays.list().toArray();
+      const locationId = bays.find(({ id }) => id === booking.bayId)?.locationId ?? day.location.id;
+      const { timeZone } = await client.locations.get(locationId);
+      go(locationId, dateAt(Date.parse(booking.startDate), timeZone));
+      return true;
     };
-    return button(label, open, { class: 'link' });
+    return button(label, () => void form.run(open), { class: 'link' });
   }
 }

@@ -3,7 +3,7 @@ import type { BookingLocation, Me } from '@bay-booking/client';
 import { applyBooking, type Day, loadDay, refreshSchedule, type SheetBooking } from '../day/day.ts';
 import { describeError } from '../day/sentences.ts';
 import { halfHour, longDate } from '../day/time.ts';
-import { button, h, notify } from '../dom.ts';
+import { announce, button, h, notify } from '../dom.ts';
 import { moveBooking, openBooking, openNewBooking } from '../forms/booking-form.ts';
 import { type ClosureContext, openClosure } from '../forms/closure-form.ts';
 import { showHistory } from '../forms/history.ts';
@@ -25,6 +25,8 @@ export interface SheetOptions {
   /** What was typed before a sign-in. */
   readonly draft: Draft | undefined;
   readonly go: (locationId: string, date: string) => void;
+  /** Loads the day again, and opens the form again that is open now. */
+  readonly reload: () => void;
 }
 
 /** Shows the day and keeps it up to date until `signal` is aborted. */
@@ -34,10 +36,13 @@ export async function showSheet(options: SheetOptions, signal: AbortSignal): Pro
   // The user already wants to see another day.
   if (signal.aborted) return;
   const sheet = drawSheet(day, options);
+  const focused = document.activeElement?.id;
   document.querySelector('main')?.replaceChildren(...sheet.elements);
+  if (focused) document.getElementById(focused)?.focus();
+  announce(longDate(day));
   sheet.scroll();
   if (draft) sheet.restore(draft);
-  void follow(day, position, sheet, signal);
+  void follow(day, position, { ...sheet, reload: options.reload }, signal);
   keepSchedule(day, sheet, signal);
   addEventListener('beforeprint', sheet.preparePrint, { signal });
 }
@@ -47,7 +52,7 @@ function drawSheet(day: Day, { me, locations, go, location }: SheetOptions) {
   const [mayWrite, mayClose] = [may('/golf/bookings'), may('/golf/schedule')];
 
   const onSaved = (id: string, booking: SheetBooking | undefined): void => {
-    if (applyBooking(day, id, booking)) drawBooking(id);
+    if (applyBooking(day, id, booking)) drawBookings([id]);
   };
   const contextNow = (): ClosureContext => ({
     day,
@@ -56,7 +61,7 @@ function drawSheet(day: Day, { me, locations, go, location }: SheetOptions) {
     mayClose: mayClose && !choices.locked,
     subject: me.subject,
     onScheduleSaved: async () => {
-      if (await refreshSchedule(day)) grid.updateSchedule();
+      if (await refreshSchedule(day)) updateSchedule();
     },
   });
 
@@ -81,15 +86,24 @@ function drawSheet(day: Day, { me, locations, go, location }: SheetOptions) {
       moveBooking(contextNow(), booking, { bayId, userAlias: booking.userAlias, ...times });
     },
   });
-  const list = createList(day, (booking) => openBooking(contextNow(), booking));
+  const list = createList(
+    day,
+    (booking) => openBooking(contextNow(), booking),
+    (closure) => openClosure(contextNow(), closure),
+  );
 
   /** A list that nobody sees is not drawn. */
   const drawList = (): void => {
     if (choices.view === 'list') list.draw(choices.filter);
   };
 
-  function drawBooking(id: string): void {
-    grid.update(id);
+  function updateSchedule(): void {
+    grid.updateSchedule();
+    drawList();
+  }
+
+  function drawBookings(ids: readonly string[]): void {
+    ids.forEach(grid.update);
     drawList();
   }
 
@@ -140,9 +154,9 @@ function drawSheet(day: Day, { me, locations, go, location }: SheetOptions) {
 
   return {
     elements: [heading, toolbar, grid.element, list.element],
-    drawBooking,
+    drawBookings,
     preparePrint: grid.preparePrint,
-    updateSchedule: grid.updateSchedule,
+    updateSchedule,
     showNow: grid.showNow,
     setStatus: (text: string): void => {
       status.textContent = text;

@@ -45,7 +45,9 @@ export function createToolbar(
     id: 'date',
     type: 'date',
     value: date,
-    change: () => readDate(selectDate.value) && go(location.id, selectDate.value),
+    min: '2000-01-01',
+    // While somebody types a year, the field has the years 2, 20 and 202 first.
+    change: () => readDate(selectDate.value) && selectDate.value >= selectDate.min && go(location.id, selectDate.value),
   });
   const selectBay = h(
     'select',
@@ -83,9 +85,9 @@ export function createToolbar(
     h(
       'div',
       { class: 'control days' },
-      button('‹', () => go(location.id, addDays(date, -1)), { 'aria-label': 'Day before' }),
-      button('Today', () => go(location.id, dateAt(Date.now(), day.timeZone))),
-      button('›', () => go(location.id, addDays(date, 1)), { 'aria-label': 'Day after' }),
+      button('‹', () => go(location.id, addDays(date, -1)), { id: 'day-before', 'aria-label': 'Day before' }),
+      button('Today', () => go(location.id, dateAt(Date.now(), day.timeZone)), { id: 'today' }),
+      button('›', () => go(location.id, addDays(date, 1)), { id: 'day-after', 'aria-label': 'Day after' }),
     ),
     labelled('Date', selectDate),
     labelled('Bay', selectBay, 'phone'),
