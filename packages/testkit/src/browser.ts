@@ -98,6 +98,8 @@ const widths = [390, 600, 768, 900, 1280];
 /** Returns the widths of windows in pixels at which the page or one of its cards is wider than its space. */
 export async function findOverflowingWidths(page: Page): Promise<readonly number[]> {
   const overflowing: number[] = [];
+  // The elements of a page can be there before its style sheet.
+  await page.waitForLoadState();
   for (const width of widths) {
     await page.setViewportSize({ width, height: 900 });
     const cards = await page.evaluate<boolean>(
