@@ -1,6 +1,7 @@
 // Starts a TCP proxy that can delay and stop the traffic between a service and its database.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 
 export interface TcpProxy {
   readonly port: number;
@@ -17,9 +18,22 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   let packetDelayMs = 0;
   let isFrozen = false;
   const forward = (from: Socket, to: Socket): void => {
+    let waiting = 0;
+    let earlier = Promise.resolve();
     from.on('data', (chunk) => {
-      if (packetDelayMs > 0) setTimeout(() => to.write(chunk), packetDelayMs);
-      else to.write(chunk);
+      if (packetDelayMs === 0 && waiting === 0) {
+        to.write(chunk);
+        return;
+      }
+      // Packets keep their order, as in TCP: one that comes after the end of a delay waits for those before it.
+      waiting += 1;
+      const arrived = setTimeout(packetDelayMs);
+      earlier = earlier
+        .then(() => arrived)
+        .then(() => {
+          waiting -= 1;
+          to.write(chunk);
+        });
     });
     from.on('close', () => to.destroy());
     from.on('error', () => to.destroy());
