@@ -5,8 +5,9 @@ import { Eta } from 'eta';
 import type { Express } from 'express';
 import type { Scopes } from '../auth/scopes.ts';
 import { contentHash } from '../http/etag.ts';
+import { basePathOf } from '../http/request-path.ts';
 import { createPublicDocument } from '../openapi/public-document.ts';
-import { readIcon, readPageStyles } from '../openapi/reference/assets.ts';
+import { createAsset, css, immutable, javaScript, readIcon, readPageStyles } from '../openapi/reference/assets.ts';
 import { contentSecurityPolicy } from '../openapi/reference/page.ts';
 import { mountAssets, mountDocument } from '../openapi/routes.ts';
 import { readModules } from './modules.ts';
@@ -21,24 +22,20 @@ export interface DaySheetOptions {
 
 /** The files that the browser gets. */
 const folder = join(import.meta.dirname, '../../day-sheet');
-const immutable = { 'Cache-Control': 'public, max-age=31536000, immutable' };
 
 export function mountDaySheet(app: Express, { baseUrl, authIssuer, clientId, scopes }: DaySheetOptions): void {
   const modules = readModules(join(folder, 'main.ts'));
   // A module imports the others from its own folder, so all modules have the hash of their common content.
   const hash = contentHash(Buffer.from(modules.map(({ source }) => source).join('\n')));
   const scripts = modules.map(({ name, source }) => ({
-    ...createPublicDocument(source, { 'Content-Type': 'text/javascript; charset=utf-8', ...immutable }),
+    ...createPublicDocument(source, { 'Content-Type': javaScript, 'Cache-Control': immutable }),
     path: `/day/assets/${hash}/${name}`,
   }));
-  const styles = createPublicDocument(readFileSync(join(folder, 'day-sheet.css')), {
-    'Content-Type': 'text/css; charset=utf-8',
-    ...immutable,
-  });
-  const assets = [...scripts, { ...styles, path: `/day/assets/${styles.hash}/day-sheet.css` }];
+  const styles = createAsset('day-sheet.css', css, readFileSync(join(folder, 'day-sheet.css')), '/day/assets');
+  const assets = [...scripts, styles];
   mountAssets(app, '/day/assets/{hash}/{name}', assets);
 
-  const basePath = new URL(baseUrl).pathname.replace(/\/+$/, '');
+  const basePath = basePathOf(baseUrl);
   const page = new Eta({ views: import.meta.dirname }).render('page', {
     basePath,
     baseUrl,
@@ -46,7 +43,7 @@ export function mountDaySheet(app: Express, { baseUrl, authIssuer, clientId, sco
     clientId,
     scopes: `openid ${scopes.write} ${scopes.schedule}`,
     icon: basePath + readIcon().path,
-    styles: [readPageStyles(), ...assets.slice(-1)].map(({ path }) => basePath + path),
+    styles: [readPageStyles(), styles].map(({ path }) => basePath + path),
     scripts: scripts.map(({ path }) => basePath + path),
   });
   const headers = {

@@ -1,9 +1,12 @@
 // Rewrites the URLs of requests before they are routed.
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 
+/** Returns the path of BASE_URL without a slash at its end. */
+export const basePathOf = (baseUrl: string): string => new URL(baseUrl).pathname.replace(/\/+$/, '');
+
 /** A reverse proxy may remove the path of BASE_URL, or leave it in the URL. */
 export function removeBasePath(baseUrl: string): RequestHandler {
-  const basePath = new URL(baseUrl).pathname.replace(/\/+$/, '');
+  const basePath = basePathOf(baseUrl);
   return (request, _response, next) => {
     if (request.url === basePath || request.url.startsWith(`${basePath}/`))
       request.url = request.url.slice(basePath.length) || '/';

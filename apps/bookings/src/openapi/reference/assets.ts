@@ -12,8 +12,11 @@ export interface Asset extends PublicDocument {
 const swaggerUiFolder = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')));
 const thisFolder = import.meta.dirname;
 
-const javaScript = 'text/javascript; charset=utf-8';
-const css = 'text/css; charset=utf-8';
+export const javaScript = 'text/javascript; charset=utf-8';
+export const css = 'text/css; charset=utf-8';
+
+/** The path of a file contains the hash of its content, so the content of a path never changes. */
+export const immutable = 'public, max-age=31536000, immutable';
 
 export const assetTemplate = '/docs/assets/{hash}/{name}';
 
@@ -35,10 +38,16 @@ export const readPageStyles = (): Asset => createAsset('page.css', css, readFile
 export const readIcon = (): Asset =>
   createAsset('icon.svg', 'image/svg+xml', readFileSync(join(thisFolder, 'icon.svg')));
 
-function createAsset(name: string, contentType: string, content: string | Buffer): Asset {
+/** Below `folder`, the path has the hash of the content. */
+export function createAsset(
+  name: string,
+  contentType: string,
+  content: string | Buffer,
+  folder = '/docs/assets',
+): Asset {
   const document = createPublicDocument(content, {
     'Content-Type': contentType,
-    'Cache-Control': 'public, max-age=31536000, immutable',
+    'Cache-Control': immutable,
   });
-  return { ...document, path: `/docs/assets/${document.hash}/${name}` };
+  return { ...document, path: `${folder}/${document.hash}/${name}` };
 }

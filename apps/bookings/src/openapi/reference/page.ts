@@ -1,5 +1,6 @@
 // Renders the API reference and the guide. If the browser runs JavaScript, Swagger UI replaces the reference.
 import { Eta } from 'eta';
+import { basePathOf } from '../../http/request-path.ts';
 import type { Asset } from './assets.ts';
 import { guideFiles, type Heading, readDocument, renderMarkdown } from './markdown.ts';
 
@@ -97,7 +98,7 @@ export function renderGuides(options: PageOptions): ReadonlyMap<string, string> 
 const linkTo = ({ id, html }: Heading) => ({ href: `#${id}`, html });
 
 function layoutOf({ baseUrl, authIssuer, hasDaySheet, assets }: PageOptions) {
-  const basePath = new URL(baseUrl).pathname.replace(/\/+$/, '');
+  const basePath = basePathOf(baseUrl);
   const pathsOf = (extension: string) =>
     assets.filter(({ path }) => path.endsWith(extension)).map(({ path }) => `${basePath}${path}`);
   return {
