@@ -1,5 +1,13 @@
 // Holds one day of a location: its bays, bookings, closures and opening hours.
-import type { Booking, BookingBay, BookingChange, BookingLocation, Closure, OpeningHours } from '@bay-booking/client';
+import type {
+  Booking,
+  BookingBay,
+  BookingChange,
+  BookingLocation,
+  BookingsClient,
+  Closure,
+  OpeningHours,
+} from '@bay-booking/client';
 import { createSchedule } from '../../src/opening-hours/schedule.ts';
 import { doOverlap, type Interval, intervalOf, subtract } from '../../src/time/interval.ts';
 import { backgroundClient } from '../api.ts';
@@ -20,28 +28,27 @@ export interface Day extends DayTimes {
 /** Keeps the query string of a search short enough for every proxy. */
 const baysPerSearch = 100;
 
-async function findBookings(bays: readonly BookingBay[], times: DayTimes): Promise<readonly SheetBooking[]> {
-  const startDate = new Date(times.start).toISOString();
-  const endDate = new Date(times.end).toISOString();
-  const chunks = Array.from({ length: Math.ceil(bays.length / baysPerSearch) }, (_, index) =>
-    bays.slice(index * baysPerSearch, (index + 1) * baysPerSearch).map(({ id }) => id),
+/** Finds the bookings that overlap the times. */
+export async function findBookings(
+  on: BookingsClient,
+  bayIds: readonly string[],
+  times: { readonly startDate: string; readonly endDate: string },
+): Promise<SheetBooking[]> {
+  const chunks = Array.from({ length: Math.ceil(bayIds.length / baysPerSearch) }, (_, index) =>
+    bayIds.slice(index * baysPerSearch, (index + 1) * baysPerSearch),
   );
   // With `locationIds` instead, the search would omit bookings over midnight.
-  const found = chunks.map((bayIds) =>
-    backgroundClient.bookings.search({ bayIds, startDate, endDate, pageSize: 1_000 }).toArray(),
-  );
-  return (await Promise.all(found)).flat() as SheetBooking[];
+  const found = chunks.map((chunk) => on.bookings.search({ bayIds: chunk, ...times, pageSize: 1_000 }).toArray());
+  return (await Promise.all(found)).flat();
 }
 
-const findClosures = (location: BookingLocation, { start, end }: DayTimes): Promise<Closure[]> =>
-  backgroundClient.closures
-    .list({
-      locationIds: [location.id],
-      startDate: new Date(start).toISOString(),
-      endDate: new Date(end).toISOString(),
-      pageSize: 1_000,
-    })
-    .toArray();
+const datesOf = ({ start, end }: DayTimes) => ({
+  startDate: new Date(start).toISOString(),
+  endDate: new Date(end).toISOString(),
+});
+
+const findClosures = (location: BookingLocation, times: DayTimes): Promise<Closure[]> =>
+  backgroundClient.closures.list({ locationIds: [location.id], ...datesOf(times), pageSize: 1_000 }).toArray();
 
 /** Returns the day, and the position of the change feed before the day was read. */
 export async function loadDay(location: BookingLocation, date: string): Promise<{ day: Day; position: string }> {
@@ -54,7 +61,8 @@ export async function loadDay(location: BookingLocation, date: string): Promise<
     findClosures(location, times),
     backgroundClient.locations.getOpeningHours(location.id),
   ]);
-  const bookings = await findBookings(bays, times);
+  const bayIds = bays.map(({ id }) => id);
+  const bookings = await findBookings(backgroundClient, bayIds, datesOf(times));
   const day = { ...times, location, bays, closures, hours, bookings: new Map(bookings.map((one) => [one.id, one])) };
   return { day, position: end.next };
 }

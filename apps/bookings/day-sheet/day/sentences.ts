@@ -2,7 +2,7 @@
 import { BookingsApiError, BookingsTokenError, type Problem } from '@bay-booking/client';
 import { doOverlap, intervalOf } from '../../src/time/interval.ts';
 import { client, isConnectionProblem, stepUp } from '../api.ts';
-import { bayNameOf, type Day, type SheetBooking } from './day.ts';
+import { bayNameOf, type Day, findBookings, type SheetBooking } from './day.ts';
 import { clockAt, type DayTimes, shortDateAt } from './time.ts';
 
 /** What the user wanted to book, close or change. A request for a group has several. */
@@ -14,8 +14,15 @@ export interface Wanted {
   readonly externalBookingId?: string | undefined;
 }
 
-/** An error of the page itself that is already a sentence. */
-export class SentenceError extends Error {}
+/** An error of the page itself that is already a sentence. `field` is the field of the form that it belongs to. */
+export class SentenceError extends Error {
+  readonly field: string | undefined;
+
+  constructor(message: string, field?: string) {
+    super(message);
+    this.field = field;
+  }
+}
 
 /** The service rejected a request with several bookings. The errors name positions in `wanted`. */
 export class RejectedRequest extends Error {
@@ -45,18 +52,11 @@ const takenSentence = (day: Day, { bayId, startDate, userAlias }: SheetBooking):
 
 /** Finds the bookings in the way, by the index of the wanted booking. */
 async function findConflicts(wanted: readonly Wanted[]): Promise<ReadonlyMap<number, readonly SheetBooking[]>> {
-  const found = await client.bookings
-    .search({
-      bayIds: [...new Set(wanted.map(({ bayId }) => bayId))],
-      startDate: wanted.map(({ startDate }) => startDate).sort()[0] ?? '',
-      endDate:
-        wanted
-          .map(({ endDate }) => endDate)
-          .sort()
-          .at(-1) ?? '',
-      pageSize: 1_000,
-    })
-    .toArray();
+  const sortedOf = (field: 'startDate' | 'endDate') => wanted.map((one) => one[field]).sort();
+  const found = await findBookings(client, [...new Set(wanted.map(({ bayId }) => bayId))], {
+    startDate: sortedOf('startDate')[0] ?? '',
+    endDate: sortedOf('endDate').at(-1) ?? '',
+  });
   const own = new Set(wanted.map(({ id }) => id));
   return new Map(
     wanted.map((one, index) => [
@@ -113,7 +113,7 @@ async function sentencesOf(
     return [`The reference ${one?.externalBookingId ?? ''} is already used by another booking.`];
   if (code === 'BOOK00002') {
     const others = (await findAll()).get(index) ?? [];
-    const held = contextData.heldUntil ?? /held until (\S+)/.exec(moreInfo)?.[1];
+    const held = contextData.heldUntil;
     if (others.length > 0) return others.map((other) => takenSentence(day, other));
     return [held ? `${bay} is held until ${clockAt(String(held), day.timeZone)}.` : `${bay} is taken at this time.`];
   }
@@ -156,7 +156,7 @@ export async function describeError(
   } catch {
     return [{ text: unreachable, index: 0 }];
   }
-  if (error instanceof SentenceError) return [{ text: error.message, index: 0 }];
+  if (error instanceof SentenceError) return [{ text: error.message, field: error.field, index: 0 }];
   if (error instanceof BookingsApiError && error.problems.length > 0) {
     let conflicts: ReturnType<typeof findConflicts> | undefined;
     const findAll = () => {

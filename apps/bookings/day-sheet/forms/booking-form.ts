@@ -54,7 +54,7 @@ export function readTime(values: FormData, name: string, day: Day, before: strin
   return instantOf(local, day.timeZone);
 }
 
-export function openNewBooking(context: FormContext, wish: NewBooking, draft?: Draft['values']): void {
+export function openNewBooking(context: FormContext, initial: NewBooking, draft?: Draft['values']): void {
   const { day, onSaved } = context;
   let wanted: readonly CreateBooking[] = [];
   /** The series whose dates are known to be free. */
@@ -62,11 +62,11 @@ export function openNewBooking(context: FormContext, wish: NewBooking, draft?: D
   const form = openForm(
     {
       title: 'New booking',
-      draft: { kind: 'new', context: wish },
+      draft: { kind: 'new', context: initial },
       fields: [
         { name: 'userAlias', label: 'Name', attributes: { required: true, maxlength: 256 } },
-        { name: 'bayId', label: 'Bays', type: 'checkboxes', options: bayOptions(day), value: wish.bayIds },
-        ...timeFields(day, wish.start, wish.end),
+        { name: 'bayId', label: 'Bays', type: 'checkboxes', options: bayOptions(day), value: initial.bayIds },
+        ...timeFields(day, initial.start, initial.end),
         { name: 'externalBookingId', label: 'Reference (optional)', attributes: { maxlength: 256 } },
         {
           name: 'weeks',
@@ -80,7 +80,7 @@ export function openNewBooking(context: FormContext, wish: NewBooking, draft?: D
       submitLabel: 'Book',
       describe: (error) => describeError(error, day, wanted),
       save: async (values, opened) => {
-        wanted = readSeries(values, day, wish);
+        wanted = readSeries(values, day, initial);
         const weeks = Number(values.get('weeks'));
         const series = JSON.stringify(wanted);
         if (weeks > 1 && checked !== series) {
@@ -105,7 +105,7 @@ export function openNewBooking(context: FormContext, wish: NewBooking, draft?: D
   form.element.querySelector<HTMLElement>('#field-userAlias')?.focus();
 }
 
-function readSeries(values: FormData, day: Day, wish: NewBooking): readonly CreateBooking[] {
+function readSeries(values: FormData, day: Day, initial: NewBooking): readonly CreateBooking[] {
   const bayIds = values.getAll('bayId').map(String);
   const weeks = Number(values.get('weeks'));
   const reference = text(values, 'externalBookingId');
@@ -114,8 +114,8 @@ function readSeries(values: FormData, day: Day, wish: NewBooking): readonly Crea
   if (bayIds.length * weeks > maxBookings)
     throw new SentenceError(`At most ${maxBookings} bookings can be made at once. Choose fewer bays or weeks.`);
   const [startDate, endDate] = [
-    readTime(values, 'startDate', day, wish.start),
-    readTime(values, 'endDate', day, wish.end),
+    readTime(values, 'startDate', day, initial.start),
+    readTime(values, 'endDate', day, initial.end),
   ];
   const isSeries = weeks > 1 && endDate > startDate;
   const times = isSeries

@@ -2,7 +2,7 @@
 import type { Closure } from '@bay-booking/client';
 import { client } from '../api.ts';
 import { createOnce } from '../day/bookings.ts';
-import { bayNameOf, type SheetBooking } from '../day/day.ts';
+import { bayNameOf, findBookings, type SheetBooking } from '../day/day.ts';
 import { describeError, timesOf } from '../day/sentences.ts';
 import { localAt } from '../day/time.ts';
 import { button, h, notify } from '../dom.ts';
@@ -26,6 +26,8 @@ export function openClosure(context: ClosureContext, seen: Closure | NewClosure,
   const otherBays = seen.bayIds?.filter((id) => !allBays.includes(id)) ?? [];
   const wanted = { ...seen, bayId: seen.bayIds?.[0] ?? allBays[0] ?? '' };
   const times = { type: 'datetime-local', attributes: { readonly: !mayClose } } as const;
+  const bookingsIn = (closure: Closure): Promise<SheetBooking[]> =>
+    findBookings(client, closure.bayIds ?? allBays, { startDate: closure.startDate, endDate: closure.endDate });
   const form = openForm(
     {
       title: existing ? 'Closure' : 'Close bays',
@@ -73,9 +75,9 @@ export function openClosure(context: ClosureContext, seen: Closure | NewClosure,
           : await createOnce(body, (idempotencyKey) => client.closures.create(body, { idempotencyKey }));
         // The closure is saved. A failure of what follows must not look like a failure to save.
         await context.onScheduleSaved().catch(() => {});
-        const met = await bookingsIn(saved).catch(() => []);
+        const conflicts = await bookingsIn(saved).catch(() => []);
         notify(existing ? 'The closure was saved.' : 'The bays are closed.');
-        if (met.length === 0) return true;
+        if (conflicts.length === 0) return true;
         // The bookings stay, so somebody must call these people.
         openClosure(context, saved);
         return false;
@@ -85,7 +87,7 @@ export function openClosure(context: ClosureContext, seen: Closure | NewClosure,
   );
   if (existing)
     void bookingsIn(existing).then(
-      (met) => form.showBelow(metBookings(met)),
+      (conflicts) => form.showBelow(listConflicts(conflicts)),
       () => undefined,
     );
 
@@ -101,11 +103,7 @@ export function openClosure(context: ClosureContext, seen: Closure | NewClosure,
     notify('The bays are open again.');
   }
 
-  function bookingsIn({ bayIds, startDate, endDate }: Closure): Promise<SheetBooking[]> {
-    return client.bookings.search({ bayIds: bayIds ?? allBays, startDate, endDate, pageSize: 1_000 }).toArray();
-  }
-
-  function metBookings(met: readonly SheetBooking[]): HTMLElement {
+  function listConflicts(conflicts: readonly SheetBooking[]): HTMLElement {
     const open = (booking: SheetBooking) =>
       button(
         `${booking.userAlias}, ${bayNameOf(day, booking.bayId)}, ${timesOf(booking, day)}`,
@@ -115,9 +113,9 @@ export function openClosure(context: ClosureContext, seen: Closure | NewClosure,
         },
       );
     const summary =
-      met.length === 0
+      conflicts.length === 0
         ? 'No bookings during this closure.'
-        : `Bookings in the closed time (${met.length}). They stay until you move or cancel them:`;
-    return h('div', {}, h('p', {}, summary), h('ul', {}, ...met.map((booking) => h('li', {}, open(booking)))));
+        : `Bookings in the closed time (${conflicts.length}). They stay until you move or cancel them:`;
+    return h('div', {}, h('p', {}, summary), h('ul', {}, ...conflicts.map((booking) => h('li', {}, open(booking)))));
   }
 }

@@ -5,7 +5,7 @@ import type { Draft } from '../sign-in.ts';
 export interface FieldOptions {
   readonly name: string;
   readonly label: string;
-  readonly type?: 'text' | 'datetime-local' | 'number' | 'date' | 'select' | 'checkboxes' | 'checkbox' | 'textarea';
+  readonly type?: 'text' | 'datetime-local' | 'number' | 'select' | 'checkboxes' | 'checkbox' | 'textarea';
   readonly value?: string | readonly string[] | boolean;
   /** The choices of `select` and `checkboxes`. */
   readonly options?: readonly (readonly [value: string, label: string])[];
@@ -35,8 +35,6 @@ export interface FormOptions {
 
 export interface Form {
   readonly element: HTMLDialogElement;
-  readonly close: () => void;
-  readonly showProblems: (problems: readonly FormProblem[]) => void;
   /** Runs an action of a button in the form, as `save` runs. */
   readonly run: (action: () => Promise<unknown>) => Promise<void>;
   /** Shows content below the fields, for example the conflicts of a series. */
@@ -52,7 +50,7 @@ export const currentDraft = (): Draft | undefined => openDraft?.();
 function fill(form: HTMLFormElement, values: Draft['values']): void {
   const names = new Set(values.map(([name]) => name));
   for (const control of form.elements) {
-    if (control instanceof HTMLInputElement && ['checkbox', 'radio'].includes(control.type))
+    if (control instanceof HTMLInputElement && control.type === 'checkbox')
       control.checked = values.some(([name, value]) => name === control.name && value === control.value);
     else if (
       (control instanceof HTMLInputElement ||
@@ -99,7 +97,7 @@ function fieldOf(field: FieldOptions): HTMLElement {
 export function openForm(options: FormOptions, values?: Draft['values']): Form {
   const { title, draft, fields, content = [], submitLabel, buttons = [], save, describe } = options;
   const before = document.activeElement;
-  const close = (): void => dialog.close();
+  const closeButton = button('Close', () => dialog.close());
   const problems = h('div', { role: 'alert', class: 'problems' });
   const below = h('div', { class: 'below' });
   const submit = submitLabel ? h('button', { type: 'submit', class: 'primary' }, submitLabel) : undefined;
@@ -111,13 +109,7 @@ export function openForm(options: FormOptions, values?: Draft['values']): Form {
     ...fields.map(fieldOf),
     ...content,
     below,
-    h(
-      'div',
-      { class: 'buttons' },
-      submit,
-      ...buttons,
-      button('Close', () => close()),
-    ),
+    h('div', { class: 'buttons' }, submit, ...buttons, closeButton),
   );
   const dialog: HTMLDialogElement = h('dialog', { 'aria-labelledby': 'dialog-title' }, formElement);
 
@@ -156,8 +148,6 @@ export function openForm(options: FormOptions, values?: Draft['values']): Form {
 
   const form: Form = {
     element: dialog,
-    close,
-    showProblems,
     run,
     showBelow: (...shown) => below.replaceChildren(...shown.filter((child) => child !== false && child !== undefined)),
     setSubmitLabel: (label) => {

@@ -2,22 +2,13 @@
 import { BookingsApiError, type OpeningHours, type SetOpeningHours } from '@bay-booking/client';
 import { type Weekday, weekdays } from '../../src/opening-hours/hours.ts';
 import { client } from '../api.ts';
-import { describeError } from '../day/sentences.ts';
+import { describeError, SentenceError } from '../day/sentences.ts';
 import { notify } from '../dom.ts';
 import type { Draft } from '../sign-in.ts';
 import type { ClosureContext } from './closure-form.ts';
 import { type FormProblem, openForm } from './form.ts';
 
 type Range = OpeningHours['exceptions'][number]['hours'][number];
-
-class FieldError extends Error {
-  readonly field: string;
-
-  constructor(field: string, message: string) {
-    super(message);
-    this.field = field;
-  }
-}
 
 const writeRanges = (ranges: readonly Range[] = []): string =>
   ranges.map(({ opens, closes }) => `${opens}-${closes}`).join(', ');
@@ -28,7 +19,7 @@ function readRanges(text: string, field: string): Range[] {
   if (trimmed === '' || trimmed.toLowerCase() === 'closed') return [];
   return trimmed.split(/\s*,\s*/).map((part) => {
     const match = /^(\d\d?:\d\d)\s*[-–]\s*(\d\d?:\d\d)$/.exec(part);
-    if (!match) throw new FieldError(field, `“${part}” is not a time range such as 07:00-22:00.`);
+    if (!match) throw new SentenceError(`“${part}” is not a time range such as 07:00-22:00.`, field);
     return { opens: (match[1] ?? '').padStart(5, '0'), closes: (match[2] ?? '').padStart(5, '0') };
   });
 }
@@ -38,7 +29,7 @@ function readExceptions(text: string): OpeningHours['exceptions'] {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   return lines.map((line) => {
     const match = /^\s*(\d{4}-\d\d-\d\d)\s+(.+)$/.exec(line);
-    if (!match) throw new FieldError('exceptions', `“${line.trim()}” is not a line such as 2026-12-24 closed.`);
+    if (!match) throw new SentenceError(`“${line.trim()}” is not a line such as 2026-12-24 closed.`, 'exceptions');
     return { date: match[1] ?? '', hours: readRanges(match[2] ?? '', 'exceptions') };
   });
 }
@@ -74,10 +65,7 @@ export async function openHours(context: ClosureContext, restored?: SeenHours, d
         },
       ],
       submitLabel: 'Save',
-      describe: async (error) =>
-        error instanceof FieldError
-          ? [{ field: error.field, text: error.message }]
-          : describeHoursError(error, context),
+      describe: (error) => describeHoursError(error, context),
       save: async (values) => {
         const read = (name: string) => String(values.get(name) ?? '');
         if (values.has('alwaysOpen')) await client.locations.deleteOpeningHours(day.location.id, { ifMatch: etag });
