@@ -60,7 +60,7 @@ function createClient(onNoToken: () => Promise<string>): BookingsClient {
   });
 }
 
-/** For what the user asks for. If there is no token, the page leaves for auth and comes back to the same dialog. */
+/** Sends requests that the user has started. If there is no token, the page leaves for auth and restores the dialog. */
 export const client = createClient(renewToken);
 
 let typedAt = 0;
@@ -70,7 +70,7 @@ addEventListener('input', () => {
 const isBusy = (): boolean =>
   document.querySelector('dialog[open], .dragging') !== null || Date.now() - typedAt < 10_000;
 
-/** For what the page does by itself. While somebody types or drags, it waits instead of leaving the page for auth. */
+/** Sends requests that the page starts by itself. If there is no token, they fail while somebody types or drags. */
 export const backgroundClient = createClient(async () => {
   if (!isBusy()) return renewToken();
   throw new Error('no token while somebody works on the page');

@@ -39,14 +39,14 @@ export function notify(text: string, action?: { readonly label: string; readonly
       }),
     );
   toast.append(button('Close', close, { class: 'link' }));
-  // What is outside of an open dialog cannot be used.
+  // The controls outside an open dialog do not work.
   (document.querySelector('dialog[open]') ?? document.body).append(toast);
   toast.showPopover();
   announce(text);
   setTimeout(close, 10_000);
 }
 
-/** The toast outlives the dialog that it is in. */
+/** Moves the message out of a dialog that closes. */
 export function keepToast(dialog: Element): void {
   const toast = dialog.querySelector<HTMLElement>('.toast');
   if (!toast) return;

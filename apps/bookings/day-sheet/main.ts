@@ -97,6 +97,6 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
   await open(firstPlace.draft);
 }
 
-// A page that the browser has kept waits for a redirect that is over.
+// The browser can show the page again from its cache. The scripts then still wait for a redirect that is over.
 addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
 start().catch(fail);

@@ -54,7 +54,7 @@ export async function finishSignIn(): Promise<{ readonly result: SignInResult; r
     history.replaceState(null, '', pagePath);
     return { result: 'signed out', place: { search: '' } };
   }
-  // Somebody who came back with the browser's button still has what was typed.
+  // The Back button of the browser leads from auth to the same address: the page restores what was typed.
   if (!isResponse)
     return {
       result: 'not signed in',
@@ -80,7 +80,7 @@ export async function finishSignIn(): Promise<{ readonly result: SignInResult; r
     const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, expected);
     const expiresAt = Date.now() + (tokens.expires_in ?? 300) * 1_000;
     token = { value: tokens.access_token, expiresAt };
-    sessionStorage.setItem(storageKey, JSON.stringify({ at: Date.now(), scopes }));
+    sessionStorage.setItem(storageKey, JSON.stringify({ at: Date.now() }));
     return { result: 'signed in', place };
   } catch (error) {
     return { result: { error: reasonOf(error) }, place };
@@ -125,7 +125,7 @@ export async function startSignIn(
     ...(acrValues && { acr_values: acrValues }),
     ...(maxAge !== undefined && { max_age: String(maxAge) }),
   }).toString();
-  // What the user typed while auth was asked counts too.
+  // The place is read now, because the user may have typed while the page waited for auth.
   const saved: Saved = { ...placeNow(), state, nonce, verifier, scopes, at: Date.now() };
   sessionStorage.setItem(storageKey, JSON.stringify(saved));
   location.replace(address);
@@ -144,6 +144,7 @@ export const currentToken = (): string | undefined =>
 export const dropToken = (): void => {
   token = token && { ...token, expiresAt: 0 };
 };
+
 /** Names the client instead of sending an `id_token_hint`, because addresses are logged. */
 export async function signOut(): Promise<void> {
   const server = await discover();

@@ -45,7 +45,7 @@ where location.removed_at is null and location.facility_id = any($1)
   and ($3::text[] is null or location.id = any($3))`,
   orderBy: byName('location'),
 };
-// With `$2 is null or …`, PostgreSQL plans each execution anew, which takes 0.4 ms instead of 0.1 ms for the execution.
+// For `$2 is null or …`, PostgreSQL plans each execution anew: 0.4 ms, where the execution takes 0.1 ms.
 const oneOf = (column: string, values: string, isUsed: boolean): string =>
   isUsed ? `${column} = any((select ${values}::text[])::text[])` : `${values}::text[] is null`;
 const bays = (byLocation: boolean, byId: boolean) => ({
