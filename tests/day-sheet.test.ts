@@ -347,6 +347,38 @@ describeInChromium('the day sheet', () => {
     await page.locator('.status', { hasText: 'Live' }).waitFor();
   }, 60_000);
 
+  test('a late response to a change does not bring back a booking that is gone', async () => {
+    const [date, other] = [nextDay(), nextDay()];
+    const page = await system.open(queryOf(date), tall);
+    const gone = async ({ id, bayId }: { id: string; bayId: string }) => {
+      const moved = { bayId, userAlias: 'Ghost', startDate: at(other, '10:00'), endDate: at(other, '11:00') };
+      await (bayId === 'bay-n1-01'
+        ? system.call('DELETE', `/api/bookings/${id}`)
+        : system.call('PUT', `/api/bookings/${id}`, moved));
+    };
+    for (const [bay, title] of [
+      ['bay-n1-01', 'deleted'],
+      ['bay-n1-02', 'moved to another day'],
+    ] as const) {
+      const ghost = { id: (await book(date, bay, 'Ghost', '10:00', '11:00')).id, bayId: bay };
+      await booking(page, 'Ghost').waitFor();
+      const url = `**/api/bookings/${ghost.id}`;
+      await page.route(url, async (route) => {
+        if (route.request().method() !== 'PUT') return route.continue();
+        const response = await route.fetch();
+        await gone(ghost);
+        await booking(page, 'Ghost').waitFor({ state: 'detached' });
+        await route.fulfill({ response });
+      });
+      await drag(page, [bay, 10.2], [bay, 12.2]);
+      await page.mouse.up();
+      await toast(page)
+        .filter({ hasText: `Moved to Bay ${Number(bay.slice(-2))}, 12:00` })
+        .waitFor();
+      expect({ title, bookings: await namesOf(page, 'Ghost') }).toEqual({ title, bookings: [] });
+    }
+  }, 60_000);
+
   test('typing filters the sheet and the list, a locked sheet changes nothing, and a search finds other days', async () => {
     const [other, date] = [nextDay(), nextDay()];
     await book(date, 'bay-n1-01', 'Søren', '10:00', '11:00');

@@ -8,27 +8,41 @@ import {
 import { currentDraft } from './forms/form.ts';
 import * as signIn from './sign-in.ts';
 
-/** Undefined while the service responds, else the time of the first failure. */
-let failingSince: number | undefined;
-const connectionListeners = new Set<(since: number | undefined) => unknown>();
+/**
+ * Has the event `connection` when `offlineSince` has changed, `catch-up` when the sheet must read all changes now, and
+ * `caught-up` when it has read them.
+ */
+export const events = new EventTarget();
 
-export function onConnection(listener: (since: number | undefined) => unknown, signal: AbortSignal): void {
-  connectionListeners.add(listener);
-  signal.addEventListener('abort', () => connectionListeners.delete(listener));
-}
+let respondedAt = Date.now();
+/** Undefined while the service responds, else the time of its last response. */
+export let offlineSince: number | undefined;
 
 function setConnected(connected: boolean): void {
-  if (connected === (failingSince === undefined)) return;
-  failingSince = connected ? undefined : Date.now();
-  for (const listener of connectionListeners) listener(failingSince);
+  const wasConnected = offlineSince === undefined;
+  if (connected) respondedAt = Date.now();
+  offlineSince = connected ? undefined : respondedAt;
+  if (connected !== wasConnected) events.dispatchEvent(new Event('connection'));
 }
 
 addEventListener('offline', () => setConnected(false));
+
+const catchUpMs = 2_000;
+
+/** Waits until the sheet shows every change until now, so that a saved form closes over the truth. */
+export async function catchUp(): Promise<void> {
+  await new Promise((resolve) => {
+    events.addEventListener('caught-up', resolve, { once: true });
+    setTimeout(resolve, catchUpMs);
+    events.dispatchEvent(new Event('catch-up'));
+  });
+}
 
 async function observedFetch(url: string | URL | Request, init?: RequestInit): Promise<Response> {
   try {
     const response = await fetch(url, init);
     setConnected(response.status < 500);
+    if (response.ok && init?.method !== 'GET') await catchUp();
     return response;
   } catch (error) {
     // A request that the page has aborted says nothing about the connection.

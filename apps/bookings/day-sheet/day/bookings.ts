@@ -6,7 +6,7 @@ import {
   type UpdateBooking,
   type Versioned,
 } from '@bay-booking/client';
-import { client } from '../api.ts';
+import { catchUp, client } from '../api.ts';
 import { bayNameOf, type Day, type SheetBooking } from './day.ts';
 import { differences, RejectedRequest, SentenceError } from './sentences.ts';
 import { clockAt } from './time.ts';
@@ -32,9 +32,6 @@ const bodyOf = ({ bayId, userAlias, startDate, endDate }: Change): UpdateBooking
   startDate,
   endDate,
 });
-
-/** Called after every change, so that the sheet shows it before the change feed reports it. */
-export type OnSaved = (id: string, booking: SheetBooking | undefined) => void;
 
 const isStatus = (error: unknown, status: number): boolean =>
   error instanceof BookingsApiError && error.status === status;
@@ -69,29 +66,19 @@ function checkSeen(seen: SheetBooking, current: SheetBooking | undefined, day: D
   if (!current || compared({ ...current }) !== compared({ ...seen })) throw new ChangedMeanwhile(seen, current, day);
 }
 
-async function ifUnchanged<Result>(
-  seen: SheetBooking,
-  day: Day,
-  onSaved: OnSaved,
-  change: (etag: string) => Promise<Result>,
-) {
+async function ifUnchanged<Result>(seen: SheetBooking, day: Day, change: (etag: string) => Promise<Result>) {
   try {
     return await change((await readSeen(seen, day)).etag);
   } catch (error) {
     // A change between the two requests: reading again says what it was.
     const cause = isStatus(error, 412) ? await readSeen(seen, day).catch((changed: unknown) => changed) : error;
-    if (cause instanceof ChangedMeanwhile) onSaved(seen.id, cause.current);
+    if (cause instanceof ChangedMeanwhile) await catchUp();
     throw cause instanceof Error ? cause : error;
   }
 }
 
-export async function updateBooking(
-  seen: SheetBooking,
-  change: Change,
-  day: Day,
-  onSaved: OnSaved,
-): Promise<SheetBooking> {
-  const saved = await ifUnchanged(seen, day, onSaved, (ifMatch) =>
+export async function updateBooking(seen: SheetBooking, change: Change, day: Day): Promise<SheetBooking> {
+  const saved = await ifUnchanged(seen, day, (ifMatch) =>
     client.bookings.update(seen.id, bodyOf(change), { ifMatch }),
   ).catch((error: unknown) => {
     // The response to an earlier attempt was lost: the booking already is what the user wants.
@@ -100,13 +87,11 @@ export async function updateBooking(
     throw error;
   });
   const { etag: _etag, ...booking } = saved;
-  onSaved(booking.id, booking);
   return booking;
 }
 
-export async function cancelBooking(seen: SheetBooking, day: Day, onSaved: OnSaved): Promise<void> {
-  await ifUnchanged(seen, day, onSaved, (ifMatch) => client.bookings.delete(seen.id, { ifMatch }));
-  onSaved(seen.id, undefined);
+export async function cancelBooking(seen: SheetBooking, day: Day): Promise<void> {
+  await ifUnchanged(seen, day, (ifMatch) => client.bookings.delete(seen.id, { ifMatch }));
 }
 
 /**
@@ -117,7 +102,6 @@ export async function updateParty(
   seen: SheetBooking,
   change: (booking: SheetBooking) => Change,
   day: Day,
-  onSaved: OnSaved,
 ): Promise<() => Promise<void>> {
   const { bookings: before, etag } = await readParty(seen, day);
   const open = before.filter(({ endDate }) => Date.parse(endDate) > Date.now());
@@ -126,7 +110,6 @@ export async function updateParty(
     const saved = await client.groups
       .replace(seen.groupId ?? '', { bookings: bodies }, { ifMatch })
       .catch((error: unknown) => Promise.reject(new RejectedRequest(error, bodies)));
-    for (const booking of saved.bookings) onSaved(booking.id, booking);
     return saved.etag;
   };
   const newEtag = await replace(
@@ -138,10 +121,9 @@ export async function updateParty(
   };
 }
 
-export async function cancelParty(seen: SheetBooking, day: Day, onSaved: OnSaved): Promise<void> {
-  const { bookings, etag } = await readParty(seen, day);
+export async function cancelParty(seen: SheetBooking, day: Day): Promise<void> {
+  const { etag } = await readParty(seen, day);
   await client.groups.delete(seen.groupId ?? '', { ifMatch: etag });
-  for (const { id, endDate } of bookings) if (Date.parse(endDate) > Date.now()) onSaved(id, undefined);
 }
 
 /** One request reads all members, so If-Match protects exactly the version that is compared here. */
@@ -176,12 +158,9 @@ export async function createOnce<Result>(
   }
 }
 
-export const createBookings = (bookings: readonly CreateBooking[], onSaved: OnSaved): Promise<void> =>
+export const createBookings = (bookings: readonly CreateBooking[]): Promise<void> =>
   createOnce(bookings, async (idempotencyKey) => {
     const [first] = bookings;
-    const created =
-      first && bookings.length === 1
-        ? [await client.bookings.create(first, { idempotencyKey })]
-        : (await client.groups.create({ bookings: [...bookings] }, { idempotencyKey })).bookings;
-    for (const booking of created) onSaved(booking.id, booking);
+    if (first && bookings.length === 1) await client.bookings.create(first, { idempotencyKey });
+    else await client.groups.create({ bookings: [...bookings] }, { idempotencyKey });
   });

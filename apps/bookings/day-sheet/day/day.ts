@@ -67,35 +67,32 @@ export async function loadDay(location: BookingLocation, date: string): Promise<
   return { day, position: end.next };
 }
 
+let refreshes = 0;
+
 /** Reads what the change feed does not report. Returns whether something has changed. */
 export async function refreshSchedule(day: Day): Promise<boolean> {
+  refreshes += 1;
+  const number = refreshes;
   const [closures, hours] = await Promise.all([
     findClosures(day.location, day),
     backgroundClient.locations.getOpeningHours(day.location.id),
   ]);
+  // The responses can arrive in another order.
+  if (number !== refreshes) return false;
   const changed = JSON.stringify([closures, hours]) !== JSON.stringify([day.closures, day.hours]);
   Object.assign(day, { closures, hours });
   return changed;
 }
 
-export const isOnDay = (day: Day, booking: SheetBooking): boolean =>
+const isOnDay = (day: Day, booking: SheetBooking): boolean =>
   day.bays.some(({ id }) => id === booking.bayId) && doOverlap(intervalOf(booking), day);
 
-/** Puts a booking into the day, or takes it out. Returns whether the day has changed. */
-export function applyBooking(day: Day, id: string, booking: SheetBooking | undefined): boolean {
-  const before = day.bookings.get(id);
-  if (booking && isOnDay(day, booking)) {
-    // A response to a change of this page can arrive after a later change of the feed.
-    if (before && before.lastUpdatedAt > booking.lastUpdatedAt) return false;
-    day.bookings.set(id, booking);
-    return JSON.stringify(before) !== JSON.stringify(booking);
-  }
-  day.bookings.delete(id);
-  return before !== undefined;
+/** Puts the booking of a change into the day, or takes it out. Returns whether the day may have changed. */
+export function applyChange(day: Day, change: BookingChange): boolean {
+  if (change.state === 'deleted' || !isOnDay(day, change.data)) return day.bookings.delete(change.id);
+  day.bookings.set(change.id, change.data);
+  return true;
 }
-
-export const applyChange = (day: Day, change: BookingChange): boolean =>
-  applyBooking(day, change.id, change.state === 'updated' ? change.data : undefined);
 
 export const inOrder = (day: Day): SheetBooking[] => {
   const order = new Map(day.bays.map(({ id }, index) => [id, index]));

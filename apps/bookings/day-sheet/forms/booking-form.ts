@@ -7,7 +7,6 @@ import {
   cancelBooking,
   cancelParty,
   createBookings,
-  type OnSaved,
   updateBooking,
   updateParty,
 } from '../day/bookings.ts';
@@ -21,7 +20,6 @@ import { showHistory } from './history.ts';
 
 export interface FormContext {
   readonly day: Day;
-  readonly onSaved: OnSaved;
   /** Whether the user may change bookings now: the right exists and the sheet is not locked. */
   readonly mayWrite: boolean;
   readonly subject: string;
@@ -55,7 +53,7 @@ export function readTime(values: FormData, name: string, day: Day, before: strin
 }
 
 export function openNewBooking(context: FormContext, initial: NewBooking, draft?: Draft['values']): void {
-  const { day, onSaved } = context;
+  const { day } = context;
   let wanted: readonly CreateBooking[] = [];
   /** The series whose dates are known to be free. */
   let checked = '';
@@ -88,7 +86,7 @@ export function openNewBooking(context: FormContext, initial: NewBooking, draft?
           opened.setSubmitLabel(checked ? `Book all ${wanted.length}` : 'Check the dates again');
           return false;
         }
-        await createBookings(wanted, onSaved);
+        await createBookings(wanted);
         notify(wanted.length === 1 ? 'Booked.' : `${wanted.length} bookings were made.`);
         return true;
       },
@@ -155,7 +153,7 @@ async function checkSeries(wanted: readonly CreateBooking[], { day }: FormContex
 }
 
 export function openBooking(context: FormContext, seen: SheetBooking, draft?: Draft['values']): void {
-  const { day, onSaved, mayWrite } = context;
+  const { day, mayWrite } = context;
   let current = seen;
   let wanted: Wanted = seen;
   const options = bayOptions(day);
@@ -212,8 +210,8 @@ export function openBooking(context: FormContext, seen: SheetBooking, draft?: Dr
           endDate: readTime(values, 'endDate', day, current.endDate),
         };
         wanted = { id: current.id, ...change };
-        if (isForAll(values)) await updateParty(current, movedLike(current, change, day), day, onSaved);
-        else await updateBooking(current, change, day, onSaved);
+        if (isForAll(values)) await updateParty(current, movedLike(current, change, day), day);
+        else await updateBooking(current, change, day);
         notify('Saved.');
       },
     },
@@ -223,7 +221,7 @@ export function openBooking(context: FormContext, seen: SheetBooking, draft?: Dr
   function askToCancel(opened: Form): void {
     const all = isForAll(new FormData(opened.element.querySelector('form') ?? undefined));
     const act = async () => {
-      await (all ? cancelParty(current, day, onSaved) : cancelBooking(current, day, onSaved));
+      await (all ? cancelParty(current, day) : cancelBooking(current, day));
       notify(all ? 'The party was cancelled.' : `The booking of ${current.userAlias} was cancelled.`);
     };
     const count = day.bookings
@@ -285,19 +283,19 @@ export function movedLike(seen: SheetBooking, change: Change, day: Day): (bookin
 
 /** Moves a booking that was dragged. Asks for the party first. The move can be undone for 10 seconds. */
 export function moveBooking(context: FormContext, seen: SheetBooking, change: Change): void {
-  const { day, onSaved } = context;
+  const { day } = context;
   const where = (booking: Wanted) => `${bayNameOf(day, booking.bayId)}, ${timesOf(booking, day)}`;
   const fail = async (error: unknown, wanted: Wanted) => {
     const described = await describeError(error, day, [wanted]);
     notify(described.map((problem) => problem.text).join(' '));
   };
   const moveOne = async () => {
-    const saved = await updateBooking(seen, change, day, onSaved);
-    const undo = () => updateBooking(saved, seen, day, onSaved).catch((error) => fail(error, seen));
+    const saved = await updateBooking(seen, change, day);
+    const undo = () => updateBooking(saved, seen, day).catch((error) => fail(error, seen));
     notify(`Moved to ${where(saved)}.`, { label: 'Undo', act: undo });
   };
   const moveAll = async () => {
-    const undo = await updateParty(seen, movedLike(seen, change, day), day, onSaved);
+    const undo = await updateParty(seen, movedLike(seen, change, day), day);
     notify(`The party was moved with ${where({ ...seen, ...change })}.`, {
       label: 'Undo',
       act: () => undo().catch((error) => fail(error, seen)),

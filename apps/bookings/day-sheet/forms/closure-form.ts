@@ -12,8 +12,6 @@ import { openForm } from './form.ts';
 
 export interface ClosureContext extends FormContext {
   readonly mayClose: boolean;
-  /** Reads the closures again and draws them. */
-  readonly onScheduleSaved: () => Promise<void>;
 }
 
 export type NewClosure = Pick<Closure, 'startDate' | 'endDate'> & { readonly bayIds: string[] };
@@ -73,8 +71,7 @@ export function openClosure(context: ClosureContext, seen: Closure | NewClosure,
         const saved = existing
           ? await client.closures.update(existing.id, body, { ifMatch: await etagOf(existing) })
           : await createOnce(body, (idempotencyKey) => client.closures.create(body, { idempotencyKey }));
-        // The closure is saved. A failure of what follows must not look like a failure to save.
-        await context.onScheduleSaved().catch(() => {});
+        // The closure is saved. A failure of the search must not look like a failure to save.
         const conflicts = await bookingsIn(saved).catch(() => []);
         notify(existing ? 'The closure was saved.' : 'The bays are closed.');
         if (conflicts.length === 0) return true;
@@ -99,7 +96,6 @@ export function openClosure(context: ClosureContext, seen: Closure | NewClosure,
 
   async function remove(closure: Closure): Promise<void> {
     await client.closures.delete(closure.id, { ifMatch: await etagOf(closure) });
-    await context.onScheduleSaved().catch(() => {});
     notify('The bays are open again.');
   }
 

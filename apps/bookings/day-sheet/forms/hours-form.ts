@@ -75,7 +75,6 @@ export async function openHours(context: ClosureContext, restored?: SeenHours, d
           const body = { weekly, exceptions: readExceptions(read('exceptions')) };
           await client.locations.setOpeningHours(day.location.id, body, { ifMatch: etag });
         }
-        await context.onScheduleSaved().catch(() => {});
         notify('The opening hours were saved.');
       },
     },

@@ -1,5 +1,6 @@
 // Keeps a shown day up to date: with the change feed, and by reading closures and opening hours again and again.
-import { backgroundClient, isConnectionProblem, onConnection } from '../api.ts';
+import type { ChangePage } from '@bay-booking/client';
+import { backgroundClient, events, isConnectionProblem, offlineSince } from '../api.ts';
 import { applyChange, type Day, refreshSchedule } from '../day/day.ts';
 import { clockAt } from '../day/time.ts';
 
@@ -23,33 +24,43 @@ export async function follow(
 ): Promise<void> {
   const { facilityId } = day.location;
   let attempt = new AbortController();
+  const readNow = () => attempt.abort();
+  // Only the feed changes the bookings of the day, because a response to a change can arrive after a later change.
+  events.addEventListener('catch-up', readNow, { signal });
   // A request that waits on a lost connection would notice the loss only after 40 s.
-  onConnection((since) => since === undefined && attempt.abort(), signal);
+  events.addEventListener('connection', readNow, { signal });
   while (!signal.aborted) {
     attempt = new AbortController();
     const either = AbortSignal.any([signal, attempt.signal]);
+    const options = () => ({ facilityId, from: position, signal: either });
     try {
-      for await (const page of backgroundClient.changes.follow({ facilityId, from: position, signal: either })) {
-        if (page.startsOver) return sheet.reload();
-        const changed = page.items.filter((change) => applyChange(day, change)).map(({ id }) => id);
-        sheet.drawBookings(changed);
-        position = page.next;
-      }
+      const [changed] = await Promise.all([refreshSchedule(day), apply(backgroundClient.changes.read(options()))]);
+      if (changed) sheet.updateSchedule();
+      if (!either.aborted) events.dispatchEvent(new Event('caught-up'));
+      await apply(backgroundClient.changes.follow(options()));
     } catch (error) {
+      if (either.aborted) continue;
       if (!isConnectionProblem(error)) sheet.setStatus('Waiting for a new sign-in');
       await new Promise((resolve) => setTimeout(resolve, refreshWhileOfflineMs));
+    }
+  }
+
+  async function apply(pages: AsyncIterable<ChangePage>): Promise<void> {
+    for await (const page of pages) {
+      if (page.startsOver) return sheet.reload();
+      sheet.drawBookings(page.items.filter((change) => applyChange(day, change)).map(({ id }) => id));
+      position = page.next;
     }
   }
 }
 
 /** Reads closures and opening hours again and again, and shows whether the service responds. */
 export function keepSchedule(day: Day, sheet: LiveSheet, signal: AbortSignal): void {
-  let since: number | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const refresh = async (): Promise<void> => {
     try {
       if (await refreshSchedule(day)) sheet.updateSchedule();
-      if (since === undefined) sheet.setStatus('Live');
+      if (offlineSince === undefined) sheet.setStatus('Live');
     } catch (error) {
       if (!isConnectionProblem(error)) sheet.setStatus('Waiting for a new sign-in');
     }
@@ -58,12 +69,12 @@ export function keepSchedule(day: Day, sheet: LiveSheet, signal: AbortSignal): v
   };
   const schedule = (): void => {
     clearTimeout(timer);
-    if (!signal.aborted) timer = setTimeout(refresh, since === undefined ? refreshMs : refreshWhileOfflineMs);
+    if (!signal.aborted) timer = setTimeout(refresh, offlineSince === undefined ? refreshMs : refreshWhileOfflineMs);
   };
-  onConnection((failingSince) => {
-    since = failingSince;
-    sheet.setStatus(since === undefined ? 'Live' : `No connection since ${clockAt(since, day.timeZone)}`);
+  const showConnection = (): void => {
+    sheet.setStatus(offlineSince === undefined ? 'Live' : `No connection since ${clockAt(offlineSince, day.timeZone)}`);
     schedule();
-  }, signal);
+  };
+  events.addEventListener('connection', showConnection, { signal });
   schedule();
 }

@@ -1,6 +1,6 @@
 // Shows one day of a location: toolbar, grid and list. Keeps both up to date with the change feed.
 import type { BookingLocation, Me } from '@bay-booking/client';
-import { applyBooking, type Day, loadDay, refreshSchedule, type SheetBooking } from '../day/day.ts';
+import { type Day, loadDay, type SheetBooking } from '../day/day.ts';
 import { describeError } from '../day/sentences.ts';
 import { halfHour, longDate } from '../day/time.ts';
 import { announce, button, h, notify } from '../dom.ts';
@@ -51,18 +51,11 @@ function drawSheet(day: Day, { me, locations, go, location }: SheetOptions) {
   const may = (scope: string): boolean => me.scopes.some((granted) => granted.endsWith(scope));
   const [mayWrite, mayClose] = [may('/golf/bookings'), may('/golf/schedule')];
 
-  const onSaved = (id: string, booking: SheetBooking | undefined): void => {
-    if (applyBooking(day, id, booking)) drawBookings([id]);
-  };
   const contextNow = (): ClosureContext => ({
     day,
-    onSaved,
     mayWrite: mayWrite && !choices.locked,
     mayClose: mayClose && !choices.locked,
     subject: me.subject,
-    onScheduleSaved: async () => {
-      if (await refreshSchedule(day)) updateSchedule();
-    },
   });
 
   const openEmpty = ({ bay, lastBay, row, lastRow }: Selection): void => {
