@@ -419,6 +419,28 @@ describeInChromium('the day sheet', () => {
     await page.getByLabel('Password', { exact: true }).waitFor();
   }, 60_000);
 
+  test('somebody who may only book at the second facility gets there, and back to all rights at the first', async () => {
+    const page = await system.open('', { username: 'mixed@example.com' });
+    const closeBays = page.getByRole('button', { name: 'Close bays' });
+    const choose = async (label: string) => {
+      await page.getByLabel('Location', { exact: true }).selectOption(label);
+    };
+    await closeBays.waitFor();
+    await choose('Other facilities…');
+    await page.getByRole('button', { name: 'South Range: South Range' }).click();
+    await page.waitForURL('**/day?location=loc-south-1&date=*');
+    await page.getByRole('button', { name: 'New booking' }).waitFor();
+    expect(await closeBays.count()).toBe(0);
+    await page.reload();
+    await page.getByRole('button', { name: 'New booking' }).waitFor();
+    expect(new URL(page.url()).searchParams.get('location')).toBe('loc-south-1');
+    await choose('loc-north-1');
+    await closeBays.waitFor();
+    await page.goto(`${system.base}/day?location=loc-gone`);
+    await closeBays.waitFor();
+    expect(new URL(page.url()).searchParams.get('location')).toBe('loc-north-1');
+  }, 60_000);
+
   test.each([
     ['light', [1280, 768, 390]],
     ['dark', [1280, 768, 390]],
@@ -559,15 +581,21 @@ describeInChromium('the day sheet with STEP_UP=schedule', () => {
     await press(page, 'Close bays');
     await check(page, 'Bay 2');
     await fill(page, { Reason: 'Typed before', From: '2027-01-04T09:00', To: '2027-01-04T10:00' });
+    const expectTyped = async () => {
+      await page.waitForURL(`${system.base}/day?**`);
+      await dialog(page).waitFor();
+      expect(await dialog(page).getByLabel('Reason').inputValue()).toBe('Typed before');
+      expect(await dialog(page).getByRole('checkbox', { name: 'Bay 2', exact: true }).isChecked()).toBe(true);
+      expect(await dialog(page).getByLabel('From').inputValue()).toBe('2027-01-04T09:00');
+      await press(page, 'Close the bays');
+    };
     await press(page, 'Close the bays');
     await page.waitForURL(`${system.issuer}/interaction/**`);
+    await page.goBack({ waitUntil: 'commit' });
+    await expectTyped();
+    await page.waitForURL(`${system.issuer}/interaction/**`);
     await signIn(page, 'secure@north.example', 'demo-0002');
-    await page.waitForURL(`${system.base}/day?**`);
-    await dialog(page).waitFor();
-    expect(await dialog(page).getByLabel('Reason').inputValue()).toBe('Typed before');
-    expect(await dialog(page).getByRole('checkbox', { name: 'Bay 2', exact: true }).isChecked()).toBe(true);
-    expect(await dialog(page).getByLabel('From').inputValue()).toBe('2027-01-04T09:00');
-    await press(page, 'Close the bays');
+    await expectTyped();
     await page.locator('.closure').waitFor();
   }, 120_000);
 });

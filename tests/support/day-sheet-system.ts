@@ -34,19 +34,20 @@ export const useDaySheet = (environment: Record<string, string> = {}): DaySheetS
     const base = `http://localhost:${port}`;
     const importInto = (app: AppName, document: object) =>
       runCommand(app, { DATABASE_URL: system.database.ownerUrlOf(app) }, 'import.ts', JSON.stringify(document));
-    const both = ['fac-north', 'fac-south'].map((facilityId) => ({ facilityId, role: 'staff' }));
+    const accountAt = (name: string, kind: string, roles: readonly [north: string, south: string]) => ({
+      id: `acc-${name}`,
+      username: `${name}@example.com`,
+      password,
+      name,
+      email: `${name}@example.com`,
+      emailVerified: true,
+      kind,
+      memberships: ['fac-north', 'fac-south'].map((facilityId, index) => ({ facilityId, role: roles[index] })),
+    });
     await importInto('auth', {
       accounts: [
-        {
-          id: 'acc-both',
-          username: 'both@example.com',
-          password,
-          name: 'Both',
-          email: 'both@example.com',
-          emailVerified: true,
-          kind: 'user',
-          memberships: both,
-        },
+        accountAt('both', 'user', ['staff', 'staff']),
+        accountAt('mixed', 'service', ['facility-manager', 'bookings-manager']),
       ],
       clients: [
         {

@@ -39,11 +39,13 @@ async function start(): Promise<void> {
     forgetChoices();
     void signIn.signOut().catch(fail);
   });
-  const me = await client.me();
+  const [me, locations] = await Promise.all([client.me(), client.locations.list().toArray()]);
+  const query = new URLSearchParams(location.search);
+  const isUnknown = query.has('location') && !locations.some(({ id }) => id === query.get('location'));
   // The token names the facilities where the user has the right for every scope. A Bookings Manager may not close bays.
-  if (me.facilities.length === 0 && me.scopes.some((scope) => scope.endsWith('/golf/schedule')))
-    return signIn.startSignIn(() => place, { without: '/golf/schedule' });
-  const locations = await client.locations.list().toArray();
+  if (!signIn.isReduced && (locations.length === 0 || isUnknown || query.has('choose')))
+    return signIn.startSignIn(() => place, { reduced: true });
+  if (signIn.isReduced && isUnknown) return signIn.startSignIn(() => ({ search: '' }), { reduced: false });
   if (locations.length === 0)
     return show('No range', h('p', {}, 'Your account belongs to no range. Ask the owner of a range to invite you.'));
   await showDays(me, locations, place);
@@ -53,9 +55,10 @@ async function start(): Promise<void> {
 async function showDays(me: Me, locations: readonly BookingLocation[], firstPlace: signIn.Place): Promise<void> {
   let shown = new AbortController();
   let search = '';
+  let facilityBefore: string | undefined;
 
   const go = (locationId: string, date: string): void => {
-    history.pushState(null, '', `?${new URLSearchParams({ location: locationId, date })}`);
+    history.pushState(null, '', locationId ? `?${new URLSearchParams({ location: locationId, date })}` : '?choose');
     void open();
   };
 
@@ -65,8 +68,13 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
     const { signal } = shown;
     document.querySelector('dialog')?.close();
     const query = new URLSearchParams(location.search);
-    const hasChoice = me.facilities.length > 1 && !query.has('location');
+    const hasChoice = query.has('choose') || (me.facilities.length > 1 && !query.has('location'));
     const chosen = locations.find(({ id }) => id === query.get('location')) ?? (hasChoice ? undefined : locations[0]);
+    const facilityId = chosen?.facilityId ?? '';
+    // The page starts again, with the token that has most rights there.
+    if (signIn.isReduced ? facilityId !== (facilityBefore ?? facilityId) : query.has('choose'))
+      return location.reload();
+    facilityBefore = facilityId;
     if (!chosen) return showChoice();
     const date = readDate(query.get('date')) ?? dateAt(Date.now(), chosen.timeZone);
     history.replaceState(null, '', `?${new URLSearchParams({ location: chosen.id, date })}`);

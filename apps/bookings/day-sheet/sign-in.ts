@@ -18,7 +18,7 @@ interface Saved extends Place {
   readonly nonce: string;
   readonly verifier: string;
   readonly at: number;
-  readonly scopes: string;
+  readonly isReduced: boolean;
 }
 
 const storageKey = 'day-sheet';
@@ -30,7 +30,8 @@ const redirectUri = `${baseUrl}/day/`;
 const pagePath = new URL(`${baseUrl}/day`).pathname;
 
 let token: { readonly value: string; readonly expiresAt: number } | undefined;
-let scopes = setting('scopes');
+/** Whether the token lacks the last scope, `golf/schedule`. It then has the facilities too where the user only books. */
+export let isReduced = false;
 
 const request = () => ({
   [oauth.allowInsecureRequests]: issuer.protocol === 'http:',
@@ -63,7 +64,7 @@ export async function finishSignIn(): Promise<{ readonly result: SignInResult; r
   history.replaceState(null, '', pagePath + place.search);
   // A response to another tab, or an old one: the page starts again.
   if (!saved || saved.state !== url.searchParams.get('state')) return { result: 'not signed in', place };
-  ({ scopes } = saved);
+  ({ isReduced } = saved);
   try {
     const server = await discover();
     const parameters = oauth.validateAuthResponse(server, client, url, saved.state);
@@ -99,25 +100,24 @@ export interface SignInOptions {
   /** From a step-up challenge (RFC 9470). */
   readonly acrValues?: string | undefined;
   readonly maxAge?: number | undefined;
-  /** A scope to leave out from now on. */
-  readonly without?: string;
+  /** Asks for fewer rights at more facilities. Default: as before. */
+  readonly reduced?: boolean;
 }
 
 /** Leaves the page for auth. If the session there lives, the user comes back without a prompt. */
 export async function startSignIn(
   placeNow: () => Place,
-  { acrValues, maxAge, without }: SignInOptions = {},
+  { acrValues, maxAge, reduced = isReduced }: SignInOptions = {},
 ): Promise<never> {
   const server = await discover();
   const verifier = oauth.generateRandomCodeVerifier();
-  if (without) scopes = scopes.replace(new RegExp(` \\S*${without}$`), '');
   const [state, nonce] = [oauth.generateRandomState(), oauth.generateRandomNonce()];
   const address = new URL(server.authorization_endpoint ?? issuer);
   address.search = new URLSearchParams({
     response_type: 'code',
     client_id: client.client_id,
     redirect_uri: redirectUri,
-    scope: scopes,
+    scope: reduced ? setting('scopes').replace(/ \S+$/, '') : setting('scopes'),
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
     state,
@@ -126,9 +126,11 @@ export async function startSignIn(
     ...(maxAge !== undefined && { max_age: String(maxAge) }),
   }).toString();
   // The place is read now, because the user may have typed while the page waited for auth.
-  const saved: Saved = { ...placeNow(), state, nonce, verifier, scopes, at: Date.now() };
+  const saved: Saved = { ...placeNow(), state, nonce, verifier, isReduced: reduced, at: Date.now() };
   sessionStorage.setItem(storageKey, JSON.stringify(saved));
-  location.replace(address);
+  // The Back button leads from auth to what was typed. Without a form, it leads to the page before the day sheet.
+  if (saved.draft) location.assign(address);
+  else location.replace(address);
   // The browser is leaving the page.
   return new Promise<never>(() => {});
 }

@@ -25,6 +25,7 @@ export function createToolbar(
 ): HTMLElement {
   const { location, date } = day;
   const { go } = actions;
+  const mayClose = me.scopes.some((scope) => scope.endsWith('/golf/schedule'));
   const search = h('input', {
     id: 'search',
     type: 'search',
@@ -40,6 +41,8 @@ export function createToolbar(
     'select',
     { id: 'location', change: () => go(selectLocation.value, date) },
     ...optionsOf(locations, location, me),
+    // Where the user may only book, a token for closing bays has no access.
+    mayClose && h('option', { value: '' }, 'Other facilities…'),
   );
   const selectDate = h('input', {
     id: 'date',
