@@ -8,7 +8,7 @@ import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { createClientValidator } from '../src/oidc/clients/validation.ts';
 import { createAccountRecords } from '../src/records/records.ts';
-import { scopeBase, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { eventually, scopeBase, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { demoDocument } from './demo-document.ts';
 import type { ImportDocument } from './import-document.ts';
 
@@ -403,6 +403,16 @@ describe('an import inserts or updates by id', () => {
     ]);
     const taken = { accounts: [{ id: 'acc-first', username: 'one@names.example' }] };
     expect(await errorsOf(taken)).toEqual(['/accounts/0/username: belongs to another account']);
+  });
+
+  test('a user name that somebody takes during the import belongs to another account', async () => {
+    const registration = await server.db.transaction();
+    await registration('account').insert({ id: 'acc-registered', username: 'Race@names.example' });
+    const errors = errorsOf({ accounts: [{ id: 'acc-late', username: 'race@names.example' }] });
+    const waiting = "select from pg_stat_activity where datname = current_database() and wait_event = 'transactionid'";
+    await eventually(async () => (await server.db.raw(waiting)).rows.length > 0);
+    await registration.commit();
+    expect(await errors).toEqual(['/accounts/0/username: belongs to another account']);
   });
 
   test('usernames are compared in lower case, by the rule of PostgreSQL', async () => {

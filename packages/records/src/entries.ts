@@ -16,87 +16,72 @@ export interface FileEntry {
   readonly problems: Problem[];
 }
 
-export const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
-
-export const keyOf = ({ kind, record }: FileEntry): string => String(record[kind.key]);
+const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
 const isObject = (value: unknown): value is Entry =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Returns an entry before those that it contains. An entry that is not an object has no record. */
+/** Returns an entry before those that it contains. The field `parentField` of a record names its parent. */
 function flatten(kind: AnyKind, value: unknown, pointer: string, parent?: FileEntry): readonly FileEntry[] {
-  if (!isObject(value)) {
-    const problems = [problem(pointer, 'invalid', 'must be object')];
-    return [{ kind, pointer, record: {}, parent, problems }];
-  }
   const { children } = kind;
-  const problems: Problem[] = [];
-  let record = value;
-  const inherited = parent?.kind.children?.parentField;
-  if (inherited !== undefined) {
-    if (Object.hasOwn(value, inherited)) problems.push(problem(`${pointer}/${inherited}`, 'unknown', 'is not known'));
-    record = { ...value, [inherited]: parent?.record[parent.kind.key] };
-  }
-  if (!children) return [{ kind, pointer, record, parent, problems }];
-  const { [children.field]: inside = [], ...own } = record;
-  const entry = { kind, pointer, record: own, parent, problems };
-  const path = `${pointer}/${children.field}`;
-  if (!Array.isArray(inside)) {
-    problems.push(problem(path, 'invalid', 'must be array'));
-    return [entry];
-  }
-  return [entry, ...inside.flatMap((child, index) => flatten(children.kind, child, `${path}/${index}`, entry))];
+  const inherited = parent?.kind.children && { [parent.kind.children.parentField]: parent.record[parent.kind.key] };
+  const record = { ...(isObject(value) && value), ...inherited };
+  if (!children) return [{ kind, pointer, record, parent, problems: [] }];
+  const { [children.field]: inside, ...own } = record as Entry;
+  const entry = { kind, pointer, record: own, parent, problems: [] };
+  return [entry, ...flattenAll(children.kind, inside, `${pointer}/${children.field}`, entry)];
 }
 
-/** Returns a function that compiles a schema to a function that finds the problems of a value. */
-function createCompiler(formats: Formats): (schema: object) => (value: unknown) => readonly Problem[] {
-  const ajv = createAjv(formats);
-  return (schema) => {
-    const isValid = ajv.compile(schema);
-    return (value) => (isValid(value) ? [] : problemsOf(isValid.errors ?? [], formats));
-  };
-}
+const flattenAll = (kind: AnyKind, values: unknown, pointer: string, parent?: FileEntry): readonly FileEntry[] =>
+  Array.isArray(values) ? values.flatMap((value, index) => flatten(kind, value, `${pointer}/${index}`, parent)) : [];
 
 /** `roots` are the sections of a file, in the order in which they are written. */
 export function createEntryReader(roots: readonly AnyKind[], formats: Formats, mandatory: readonly string[] = []) {
-  const compile = createCompiler(formats);
-  const fileSchema = (elementsOf: (kind: AnyKind) => Schema) => ({
+  const ajv = createAjv(formats);
+  /** Returns a function that finds the problems of a value. */
+  const compile = (schema: object): ((value: unknown) => readonly Problem[]) => {
+    const isValid = ajv.compile(schema);
+    return (value) => (isValid(value) ? [] : problemsOf(isValid.errors ?? [], formats));
+  };
+  const fileSchema: Schema = {
     type: 'object',
     required: mandatory,
     additionalProperties: false,
-    properties: Object.fromEntries(roots.map((kind) => [kind.collection, { type: 'array', items: elementsOf(kind) }])),
-  });
-  const findFileProblems = compile(fileSchema(() => ({})));
-  const validators = new Map(allKinds(roots).map((kind) => [kind, compile(inputSchema(kind))]));
+    properties: Object.fromEntries(
+      roots.map((kind) => [kind.collection, { type: 'array', items: schemasOf(kind).entry }]),
+    ),
+  };
+  const validateFile = compile(fileSchema);
+  const validators = new Map(allKinds(roots).map((kind) => [kind, compile(schemasOf(kind).entry)]));
 
-  function validate(entries: readonly FileEntry[]): readonly FileEntry[] {
-    for (const { kind, pointer, record, parent, problems } of entries) {
-      // It is not an object.
-      if (problems[0]?.pointer === pointer) continue;
-      const inherited = parent && `/${parent.kind.children?.parentField}`;
-      const errors = validators.get(kind)?.(record) ?? [];
-      for (const { pointer: inside, ...error } of [...errors, ...(kind.check?.(record) ?? [])])
-        if (inside !== inherited) problems.push({ ...error, pointer: pointer + inside });
-    }
+  /** Adds every problem that needs no database to the innermost entry that has it, and returns those of the file. */
+  function addProblems(entries: readonly FileEntry[], found: readonly Problem[]): readonly Problem[] {
+    const byPointer = new Map(found.length > 0 ? entries.map((entry) => [entry.pointer, entry]) : []);
+    const ofFile = found.filter((one) => {
+      let { pointer } = one;
+      while (pointer !== '' && !byPointer.has(pointer)) pointer = pointer.slice(0, pointer.lastIndexOf('/'));
+      return !byPointer.get(pointer)?.problems.push(one);
+    });
+    for (const { kind, record, pointer, problems } of entries)
+      for (const one of kind.check?.(record) ?? []) problems.push({ ...one, pointer: pointer + one.pointer });
     findDuplicates(entries);
-    return entries;
+    return ofFile;
   }
 
   return {
     compile,
-    fileSchema: fileSchema((kind) => schemasOf(kind).entry),
+    fileSchema,
     /** The body of a PUT, whose first entry is the record itself. */
-    ofRecord: (kind: AnyKind, body: Entry) => validate(flatten(kind, body, '')),
-    /** Finds every error that needs no database. The problems are those of the file itself. */
+    ofRecord: (kind: AnyKind, body: Entry): readonly FileEntry[] => {
+      const entries = flatten(kind, body, '');
+      addProblems(entries, validators.get(kind)?.(body) ?? []);
+      return entries;
+    },
+    /** The problems are those of the file itself. */
     ofFile: (document: unknown) => {
       const sections: Entry = isObject(document) ? document : {};
-      const entries = roots.flatMap((kind) => {
-        const section = sections[kind.collection];
-        return Array.isArray(section)
-          ? section.flatMap((value, index) => flatten(kind, value, `/${kind.collection}/${index}`))
-          : [];
-      });
-      return { entries: validate(entries), problems: findFileProblems(document) };
+      const entries = roots.flatMap((kind) => flattenAll(kind, sections[kind.collection], `/${kind.collection}`));
+      return { entries, problems: addProblems(entries, validateFile(document)) };
     },
   };
 }
@@ -107,22 +92,16 @@ export type EntryReader = ReturnType<typeof createEntryReader>;
 export const allKinds = (roots: readonly AnyKind[]): readonly AnyKind[] =>
   roots.flatMap((kind) => [kind, ...allKinds(kind.children ? [kind.children.kind] : [])]);
 
-/** What a file or a PUT may contain, without the records inside. */
-function inputSchema({ schema, optional = [], readOnly = [] }: AnyKind) {
-  const required = (schema.required as readonly string[]).filter((name) => ![...optional, ...readOnly].includes(name));
-  return { ...schema, required };
-}
-
 /** The schemas of OpenAPI. `entry` is an element of an import file, `body` that of a PUT. */
 export function schemasOf(kind: AnyKind): { readonly record: Schema; readonly entry: Schema; readonly body: Schema } {
-  const input = inputSchema(kind);
-  const { children } = kind;
+  const { schema, children, optional = [] } = kind;
+  const required = (schema.required as readonly string[]).filter((name) => !optional.includes(name));
+  const input = { ...schema, required };
   const inside = children && withoutField(schemasOf(children.kind).entry, children.parentField);
   const entry = children
     ? { ...input, properties: { ...input.properties, [children.field]: { type: 'array', items: inside } } }
     : input;
-  const required = input.required.filter((name) => name !== kind.key);
-  return { record: kind.schema, entry, body: { ...entry, required } };
+  return { record: schema, entry, body: { ...entry, required: required.filter((name) => name !== kind.key) } };
 }
 
 function withoutField(schema: Schema, field: string): Schema {

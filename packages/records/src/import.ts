@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Transaction, transaction } from '@bay-booking/service/database/database';
 import { type ChangeRequest, type ChangeStore, change } from './change.ts';
-import { allKinds, type EntryReader, type FileEntry, keyOf } from './entries.ts';
+import { allKinds, type EntryReader, type FileEntry } from './entries.ts';
 import type { ManagementErrors } from './problems.ts';
 import { type AnyKind, type ChangeContext, type Entry, type Outcome, type Problem, problem } from './record.ts';
 
@@ -57,8 +57,8 @@ export async function prepareEntries(
 }
 
 /**
- * Writes the records, but not those with errors and those that they contain. `note` gets the outcome of each, and
- * again if `verify` finds problems. If a record has errors, the caller must roll back.
+ * Writes the records, unless one has errors: the caller must then roll back. `note` gets the outcome of each, but not of
+ * those inside a record with errors, and again if `verify` finds problems.
  */
 export async function applyEntries(
   tx: Transaction,
@@ -68,44 +68,38 @@ export async function applyEntries(
   note: (entry: FileEntry, outcome: Outcome) => void,
 ): Promise<void> {
   const entries = [...prepared.keys()];
+  const given = new Map(entries.map((entry) => [idOf(entry), entry.record]));
+  const findGiven = (kind: string, id: string): Entry | undefined => given.get(`${kind} ${id}`);
   const failed = new Set(entries.filter(({ problems }) => problems.length > 0));
-  const failedIds = new Set([...failed].map(idOf));
-  const hasErrors = (kind: string, id: string): boolean => failedIds.has(`${kind} ${id}`);
-  const fail = (entry: FileEntry): void => {
-    failed.add(entry);
-    failedIds.add(idOf(entry));
+  const report = (entry: FileEntry, outcome: Outcome): void => {
+    note(entry, outcome);
+    if (outcome.problems.length > 0) failed.add(entry);
   };
   for (const kind of allKinds(roots)) {
     const ofKind = entries.filter((entry) => entry.kind === kind);
-    const written: { readonly entry: FileEntry; readonly outcome: Outcome }[] = [];
-    for (const entry of ofKind) if (entry.parent && failed.has(entry.parent)) fail(entry);
-    /** Whether errors can be found in the valid fields of an invalid record. */
-    const isTried = (entry: FileEntry): boolean =>
-      entry.problems.length > 0 && !invalidFields(entry).has('') && !(entry.parent && failed.has(entry.parent));
-    for (const isTrial of [false, true])
-      for (const batch of batchesOf(ofKind.filter((entry) => (isTrial ? isTried(entry) : !failed.has(entry))))) {
-        const records = batch.map((entry) => prepared.get(entry) as Entry);
-        const outcomes = await kind.upsert(tx, records, { ...options, hasErrors, isTrial });
-        for (const [index, entry] of batch.entries()) {
-          const outcome = outcomes[index] as Outcome;
-          const invalid = invalidFields(entry);
-          const problems = outcome.problems.filter(({ pointer }) => !invalid.has(fieldOf(pointer)));
-          note(entry, { ...outcome, problems });
-          if (problems.length > 0) fail(entry);
-          else if (kind.verify && !isTrial) written.push({ entry, outcome });
-        }
-        // Other requests of the process go on between two batches.
-        await setImmediate();
+    for (const entry of ofKind) if (entry.parent && failed.has(entry.parent)) failed.add(entry);
+    const isComparable = (entry: FileEntry): boolean =>
+      !(entry.parent && failed.has(entry.parent)) && !invalidFields(entry).has('');
+    const valid: { readonly entry: FileEntry; readonly outcome: Outcome }[] = [];
+    for (const batch of batchesOf(ofKind.filter(isComparable))) {
+      const records = batch.map((entry) => prepared.get(entry) as Entry);
+      const outcomes = await kind.upsert(tx, records, { ...options, findGiven, isTrial: failed.size > 0 });
+      for (const [index, entry] of batch.entries()) {
+        const outcome = outcomes[index] as Outcome;
+        const invalid = invalidFields(entry);
+        report(entry, { ...outcome, problems: outcome.problems.filter((one) => !invalid.has(fieldOf(one.pointer))) });
+        if (kind.verify && !failed.has(entry)) valid.push({ entry, outcome });
       }
-    const late = await kind.verify?.(
+      // Other requests of the process go on between two batches.
+      await setImmediate();
+    }
+    const found = await kind.verify?.(
       tx,
-      written.map(({ outcome }) => outcome),
+      valid.map(({ outcome }) => outcome),
     );
-    for (const [index, { entry, outcome }] of written.entries()) {
-      const problems = late?.[index] ?? [];
-      if (problems.length === 0) continue;
-      note(entry, { ...outcome, problems });
-      fail(entry);
+    for (const [index, problems = []] of found?.entries() ?? []) {
+      const { entry, outcome } = valid[index] as (typeof valid)[number];
+      if (problems.length > 0) report(entry, { ...outcome, problems });
     }
   }
 }
@@ -136,14 +130,15 @@ export function located({ kind, pointer, parent }: FileEntry, { problems }: Pick
   });
 }
 
-const rootOf = (entry: FileEntry): FileEntry => (entry.parent ? rootOf(entry.parent) : entry);
+const rootKeyOf = ({ kind, record, parent }: FileEntry): string =>
+  parent ? rootKeyOf(parent) : String(record[kind.key]);
 
 /**
  * Sorts the records by their root and their key, because two transactions that lock rows in the same order cannot wait
  * for each other. The records of one root are in the same batch, so that their kind can sort them as the database does.
  */
 function batchesOf(entries: readonly FileEntry[]): readonly (readonly FileEntry[])[] {
-  const byRoot = [...Map.groupBy(entries, (entry) => keyOf(rootOf(entry)))].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const byRoot = [...Map.groupBy(entries, rootKeyOf)].toSorted(([a], [b]) => (a < b ? -1 : 1));
   const batches: FileEntry[][] = [];
   for (const [, ofRoot] of byRoot) {
     const last = batches.at(-1);

@@ -1,5 +1,6 @@
 // Defines records: what operators create and change, with an import file, a PUT or a command (docs/import.md).
 import { hash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { Schema } from '@bay-booking/common/endpoint';
 import type { PageRequest } from '@bay-booking/common/page';
 import { type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
@@ -52,9 +53,9 @@ export interface ChangeContext {
   readonly clientId: string;
   /** What a field gets that a record leaves out: its stored value, or its default. New records get defaults. */
   readonly missing: 'keep' | 'default';
-  /** Whether the file has this record, with errors. Records that refer to it need no error of their own. */
-  readonly hasErrors: (kind: string, id: string) => boolean;
-  /** Whether records only have their valid fields. `upsert` then finds problems of these, and writes nothing. */
+  /** Finds a record of the same file or body. If one of these has errors, it may not be in the database. */
+  readonly findGiven: (kind: string, id: string) => Entry | undefined;
+  /** Whether a record has errors. `upsert` then finds further problems in the valid fields, and writes nothing. */
   readonly isTrial: boolean;
   /** What `onCommit` gets after the commit, such as the facilities of an import. Must be plain data. */
   readonly notes: unknown[];
@@ -72,8 +73,6 @@ export interface RecordKind<R extends object = Entry> {
   readonly schema: Schema & { readonly properties: Readonly<Record<string, Schema>> };
   /** Fields that a new record may leave out although responses have them. */
   readonly optional?: readonly string[];
-  /** Fields of a record that only responses have, such as `lastSignInAt`. A PUT ignores them. */
-  readonly readOnly?: readonly string[];
   /** In a file, the array `field` of a record contains records of another kind, which have `parentField`. */
   readonly children?: { readonly field: string; readonly kind: AnyKind; readonly parentField: string };
   /** Fields that must be unique in a file, besides the key. `normalize` converts values that count as equal. */
@@ -102,12 +101,12 @@ export interface RecordKind<R extends object = Entry> {
   /** Everything, for an export, in the order of the key. */
   readonly readAll: (on: Queryable, options: Entry) => Promise<readonly R[]>;
   /**
-   * Locks, compares and writes records whose fields are valid, with their events. Returns an outcome for each, in the
-   * same order. The caller has the lock of `RecordStore.lock` and rolls back if a record has problems. In a trial,
-   * records can lack any field.
+   * Locks, compares and writes records (`toWrite`), with their events. Returns an outcome for each, in the same order.
+   * The caller has the lock of `RecordStore.lock` and rolls back if a record has problems. In a trial, records can lack
+   * any field.
    */
   upsert(tx: Transaction, records: readonly R[], context: ChangeContext): Promise<readonly Outcome<R>[]>;
-  /** Checks a rule over all written records of a file or a PUT. Returns the problems of each, in the same order. */
+  /** Checks a rule over all valid records of a file or a PUT. Returns the problems of each, in the same order. */
   verify?(tx: Transaction, outcomes: readonly Outcome<R>[]): Promise<readonly (readonly Problem[])[]>;
   /** Locks and deletes a record, with its event. `check` gets it after it is locked. */
   remove(
@@ -137,17 +136,21 @@ export function outcomeOf<R extends object>(
 ): Outcome<R> {
   const [old, current] = [before?.record ?? {}, after.record] as readonly Entry[] as [Entry, Entry];
   const names = [...new Set([...Object.keys(old), ...Object.keys(current)])];
-  const differs = (name: string): boolean => JSON.stringify(old[name]) !== JSON.stringify(current[name]);
+  const differs = (name: string): boolean => !isDeepStrictEqual(old[name], current[name]);
   const changed = [...names.filter(differs), ...secrets];
   const action = before === undefined ? 'create' : changed.length > 0 ? 'update' : 'unchanged';
   return { action, problems, changed, before, after };
 }
 
-/** Whether `upsert` must write the record. */
-export const isWritten = (
-  { action, problems }: Pick<Outcome<object>, 'action' | 'problems'>,
+/** Returns the outcomes that `upsert` must write: none if there are problems, because nothing is then committed. */
+export const toWrite = <O extends Pick<Outcome<object>, 'action' | 'problems'>>(
+  outcomes: readonly O[],
   { isTrial }: Pick<ChangeContext, 'isTrial'>,
-): boolean => !isTrial && action !== 'unchanged' && problems.length === 0;
+): readonly O[] =>
+  isTrial || outcomes.some(({ problems }) => problems.length > 0)
+    ? []
+    : outcomes.filter(({ action }) => action !== 'unchanged');
+
 /** The reading functions of a kind. `byKey` is a condition on $1. */
 export function createReads<Row extends object, R>(
   rows: FilteredStatement & { readonly byKey: string },
@@ -163,6 +166,23 @@ export function createReads<Row extends object, R>(
       return { rows: found.map((row) => read(row).record), total };
     },
   };
+}
+
+/** Finds values of `field` that an earlier element of the array has too. Also called for values of any type. */
+export function findRepeated(array: unknown, pointer: string, field: string): readonly Problem[] {
+  const values = Array.isArray(array) ? array.map((element: Entry | null) => element?.[field]) : [];
+  const first = new Map(values.map((value, index) => [value, index] as const).reverse());
+  return values.flatMap((value, index) =>
+    typeof value !== 'string' || first.get(value) === index
+      ? []
+      : [
+          problem(
+            `${pointer}/${index}/${field}`,
+            'duplicate',
+            `is the same as ${pointer}/${first.get(value)}/${field}`,
+          ),
+        ],
+  );
 }
 
 /** A check of the field `timeZone`. The schema reports a time zone that is empty or not a string. */

@@ -4,16 +4,18 @@ import { setImmediate } from 'node:timers/promises';
 import {
   createReads,
   type Entry,
-  isWritten,
+  findRepeated,
   type Outcome,
   outcomeOf,
   type Problem,
   problem,
   type RecordKind,
   Stored,
+  toWrite,
 } from '@bay-booking/records/record';
 import { text as filterText } from '@bay-booking/records/schemas';
-import { jsonText, type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
+import { errorCode, jsonText, type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
+import pLimit from 'p-limit';
 import { deleteAccountWithin } from '../account/deletion-store.ts';
 import { isEmailAddress, textPattern } from '../accounts/field-rules.ts';
 import { validateNewPassword } from '../accounts/password-policy.ts';
@@ -25,8 +27,9 @@ import { type FacilityRole, type Membership, roleNames } from '../facilities/rol
 import { hasAuthenticatorApp, importAuthenticatorApp } from '../factors/store.ts';
 import { accountCounter, forgetFailures } from '../guard/failures-store.ts';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
+import { withdrawInvitations } from '../portal/members/member-store.ts';
 import { credentialsSchema, importCredentials, readCredentials, type StoredCredentials } from './credentials.ts';
-import { findExisting, line, skipped, storeOperatorEvents } from './outcomes.ts';
+import { findDeleted, findMissing, isoTime, line, skipped, storeOperatorEvents, withoutNulls } from './outcomes.ts';
 
 export interface Account {
   readonly id: string;
@@ -40,13 +43,18 @@ export interface Account {
   /** In the order of the facilities' ids. */
   readonly memberships: readonly Membership[];
   readonly passwordHash: string | null;
-  readonly secondFactor?: 'none' | 'totp' | 'passkey' | 'both';
-  readonly lockedUntil?: string | null;
-  readonly lastSignInAt?: string | null;
+}
+
+/** Only responses have these fields. */
+interface AccountState {
+  readonly secondFactor: 'none' | 'totp' | 'passkey' | 'both';
+  readonly lockedUntil: string | null;
+  readonly lastSignInAt: string | null;
 }
 
 /** What a file or a PUT contains. `prepare` adds the last two fields. */
-export interface AccountInput extends Partial<Omit<Account, 'id' | 'username' | 'name' | 'email' | 'passwordHash'>> {
+export interface AccountInput
+  extends Partial<Omit<Account, 'id' | 'username' | 'name' | 'email' | 'passwordHash'> & AccountState> {
   readonly id: string;
   readonly username: string;
   readonly name?: string;
@@ -82,7 +90,6 @@ const readOnly = {
 
 const columns = `a.id, a.username, a.name, a.email, a.email_verified as "emailVerified", a.kind, a.roles,
   a.disabled_at is not null as disabled, a.password_hash as "passwordHash", ${membershipsOfAccount} as memberships`;
-const isoTime = (time: string): string => `to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 /** As of `nameKey` in guard/keys.ts. */
 const failuresKey = `'${accountCounter}:'
   || translate(encode(sha256(convert_to(lower(a.username), 'UTF8')), 'base64'), '+/=', '-_')`;
@@ -108,28 +115,20 @@ const rows = {
   },
 };
 
-/** Without the fields that only responses have. */
-const recordOf = ({ id, username, name, email, emailVerified, kind, roles, disabled, memberships }: Account) =>
-  ({
-    id,
-    username,
-    ...(name !== null && { name }),
-    ...(email !== null && { email }),
-    emailVerified,
-    kind,
-    roles,
-    disabled,
-    // jsonb has another order of fields.
-    memberships: memberships.map(({ facilityId, role: given }) => ({ facilityId, role: given })),
-  }) as AccountInput;
+/** Without the password and the fields that only responses have. */
+const recordOf = ({
+  passwordHash,
+  secondFactor,
+  lockedUntil,
+  lastSignInAt,
+  ...fields
+}: Account & Partial<AccountState>) => withoutNulls(fields) as AccountInput;
 const read = (account: Account) => new Stored(recordOf(account), [recordOf(account), account.passwordHash]);
-/** With the fields that only responses have. */
-function respond(account: Account): Stored<AccountInput> {
-  const { passwordHash, secondFactor = 'none', lockedUntil = null, lastSignInAt = null } = account;
-  const record = recordOf(account);
-  return new Stored({ ...record, secondFactor, lockedUntil, lastSignInAt }, [record, passwordHash]);
-}
-const reads = createReads(rows, respond);
+const respond = ({ secondFactor, lockedUntil, lastSignInAt, ...account }: Account & AccountState) =>
+  new Stored<AccountInput>({ ...recordOf(account), secondFactor, lockedUntil, lastSignInAt }, [
+    recordOf(account),
+    account.passwordHash,
+  ]);
 
 const select = (on: Queryable, ids: readonly string[]) =>
   query<Account>(on, `select ${columns} from account a where a.id = any ($1)`, [ids]);
@@ -211,7 +210,7 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
     },
     check: checkAccount,
 
-    ...reads,
+    ...createReads(rows, respond),
     readAll: async (on, { credentials: which }) => {
       const accounts = await query<Account>(on, `select ${columns} from account a order by a.username, a.id`);
       if (which !== 'hashed') return accounts.map(recordOf);
@@ -240,13 +239,8 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
     async prepare(db, records) {
       const ids = records.map(({ id }) => id);
       const stored = new Map((await select(db, ids)).map((row) => [row.id, row.passwordHash]));
-      const prepared: AccountInput[] = [];
       // Only a few passwords wait to be hashed at a time, so that people can sign in during an import.
-      for (let start = 0; start < records.length; start += 4)
-        prepared.push(
-          ...(await Promise.all(records.slice(start, start + 4).map((r) => withHash(r, stored.get(r.id) ?? null)))),
-        );
-      return prepared;
+      return pLimit(4).map(records, (record) => withHash(record, stored.get(record.id) ?? null));
     },
 
     async upsert(tx, records, context) {
@@ -254,69 +248,75 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
       const facilityIds = records.flatMap(({ memberships = [] }) => memberships.map(({ facilityId }) => facilityId));
       await lockMembers(tx, ids, facilityIds);
       const stored = new Map((await select(tx, ids)).map((row) => [row.id, row]));
-      const facilities = await findExisting(tx, 'facility', facilityIds);
-      const deleted = await findExisting(tx, 'deleted_account', ids);
-      const taken = await findTakenUsernames(
-        tx,
-        records.filter(({ id }) => !deleted.has(id)),
-      );
+      const missing = await findMissing(tx, context, 'facility', facilityIds);
+      const deleted = await findDeleted(tx, 'account', ids);
+      const taken = await findTakenUsernames(tx, records);
       const keep = context.missing === 'keep';
-      const compared = await Promise.all(
+      const outcomes = await Promise.all(
         records.map(async (record) => {
           const before = stored.get(record.id);
-          const after = complete(record, before, keep);
-          const { memberships = [], weakness } = record;
-          const problems: Problem[] = [];
-          if (weakness !== undefined) problems.push(problem('/password', 'invalid', weakness));
-          // A file that still contains a deleted account must not stop working.
-          const isSkipped = keep && deleted.has(record.id);
-          if (deleted.has(record.id) && !keep)
-            problems.push(problem('/id', 'invalid', 'belongs to an account that was deleted'));
-          if (taken.has(record.id)) problems.push(problem('/username', 'invalid', 'belongs to another account'));
-          if (!encryptionKeys && record.totpSecret !== undefined)
-            problems.push(problem('/totpSecret', 'invalid', 'needs KEY_ENCRYPTION_KEY'));
-          for (const [index, { facilityId }] of memberships.entries())
-            if (!facilities.has(facilityId) && !context.hasErrors('facility', facilityId))
-              problems.push(
-                problem(`/memberships/${index}/facilityId`, 'invalid', `there is no facility ${facilityId}`),
-              );
+          const account = complete(record, before, keep);
+          const { memberships = [], weakness, totpSecret } = record;
+          const isDeleted = deleted.has(record.id);
+          const problems = [
+            weakness !== undefined && problem('/password', 'invalid', weakness),
+            isDeleted && problem('/id', 'invalid', 'belongs to an account that was deleted'),
+            !isDeleted && taken.has(record.id) && problem('/username', 'invalid', 'belongs to another account'),
+            !encryptionKeys &&
+              totpSecret !== undefined &&
+              problem('/totpSecret', 'invalid', 'needs KEY_ENCRYPTION_KEY'),
+            ...memberships.map(
+              ({ facilityId: id }, index) =>
+                missing.has(id) && problem(`/memberships/${index}/facilityId`, 'invalid', `there is no facility ${id}`),
+            ),
+          ].filter((found) => found !== false);
           const secrets = [
-            ...((before?.passwordHash ?? null) === after.passwordHash ? [] : ['password']),
+            ...((before?.passwordHash ?? null) === account.passwordHash ? [] : ['password']),
             ...((await isNewApp(tx, record)) ? ['totpSecret'] : []),
             ...(record.credentials && !before ? ['credentials'] : []),
           ];
-          const outcome = outcomeOf(before && read(before), read(after), problems, secrets);
-          return { record, before, after, outcome: isSkipped ? { ...outcome, ...skipped } : outcome };
+          const outcome = outcomeOf(before && read(before), read(account), problems, secrets);
+          // A file that still contains a deleted account must not stop working.
+          return { ...outcome, ...(isDeleted && keep && skipped), record, account };
         }),
       );
-      // A facility may be a record with errors, so that nothing is committed.
-      const hasFacilities = ({ record: { memberships = [] } }: { readonly record: AccountInput }) =>
-        memberships.every(({ facilityId }) => facilities.has(facilityId));
-      const written = compared.filter((one) => isWritten(one.outcome, context) && hasFacilities(one));
-      const lost = await writeAccounts(tx, written);
-      for (const { before, after, outcome, record } of written) {
-        const { changed } = outcome;
+      const written = toWrite(outcomes, context);
+      await writeAccounts(
+        tx,
+        written.map(({ account }) => account),
+      );
+      await writeMemberships(tx, written.flatMap(membershipChanges));
+      for (const { before, account, changed, record } of written) {
         const newPassword = before !== undefined && changed.includes('password');
-        if (newPassword || (before && after.disabled && !before.disabled)) await endAccess(tx, after, { newPassword });
+        const isDisabled = before !== undefined && account.disabled && changed.includes('disabled');
+        if (newPassword || isDisabled) await endAccess(tx, account, { newPassword });
         if (changed.includes('totpSecret')) {
           const { totpSecret: secret = '', recoveryCodes = [] } = record;
-          await importAuthenticatorApp(tx, after.id, { secret, recoveryCodes, encryptionKeys: encryptionKeys ?? [] });
+          await importAuthenticatorApp(tx, record.id, { secret, recoveryCodes, encryptionKeys: encryptionKeys ?? [] });
         }
-        if (changed.includes('credentials')) await importCredentials(tx, after.id, record.credentials);
+        if (changed.includes('credentials')) await importCredentials(tx, record.id, record.credentials);
       }
       await storeOperatorEvents(tx, context, written.flatMap(eventsOf));
-      const late = problem('/username', 'invalid', 'belongs to another account');
-      return compared.map(({ outcome, after }) => (lost.has(after.id) ? { ...outcome, problems: [late] } : outcome));
+      return outcomes;
     },
 
     // After all batches, because a file may give the ownership to an account of a later batch.
     async verify(tx, outcomes) {
-      const lost = outcomes.map(({ before, after }) =>
-        membershipChanges(before?.record, after.record).flatMap(({ facilityId, from }) =>
-          from === 'owner' ? [facilityId] : [],
+      const changed = outcomes.filter(({ action }) => action !== 'unchanged').map(({ after }) => after.record);
+      const owned = new Set(
+        changed.flatMap(({ disabled, memberships = [] }) =>
+          memberships.flatMap(({ facilityId, role }) => (role === 'owner' && !disabled ? [facilityId] : [])),
         ),
       );
-      const ownerless = await findWithoutOwner(tx, [...new Set(lost.flat())]);
+      const lost = outcomes.map((outcome) =>
+        membershipChanges(outcome).flatMap(({ facilityId, from }) => (from === 'owner' ? [facilityId] : [])),
+      );
+      const ids = lost.flat().filter((id) => !owned.has(id));
+      const ownerless = await findWithoutOwner(
+        tx,
+        ids,
+        changed.map(({ id }) => id),
+      );
       return lost.map((ids) => ids.filter((id) => ownerless.has(id)).map((id) => noOwner('/memberships', id)));
     },
 
@@ -340,20 +340,11 @@ const noOwner = (pointer: string, facilityId: string): Problem =>
   });
 
 function checkAccount({ email, memberships }: Entry): readonly Problem[] {
-  const problems: Problem[] = [];
-  if (typeof email === 'string' && email !== '' && !isEmailAddress(email))
-    problems.push(problem('/email', 'invalid', 'must be an e-mail address'));
-  const seen = new Map<unknown, number>();
-  for (const [index, membership] of (Array.isArray(memberships) ? memberships : []).entries()) {
-    const id = (membership as Membership | null)?.facilityId;
-    const first = seen.get(id);
-    if (first === undefined || id === undefined) seen.set(id, index);
-    else
-      problems.push(
-        problem(`/memberships/${index}/facilityId`, 'duplicate', `is the same as /memberships/${first}/facilityId`),
-      );
-  }
-  return problems;
+  const isWrong = typeof email === 'string' && email !== '' && !isEmailAddress(email);
+  return [
+    ...(isWrong ? [problem('/email', 'invalid', 'must be an e-mail address')] : []),
+    ...findRepeated(memberships, '/memberships', 'facilityId'),
+  ];
 }
 
 /** A password that is already stored needs no new hash, and is not judged again. */
@@ -412,19 +403,12 @@ async function findTakenUsernames(tx: Queryable, accounts: readonly AccountInput
   return new Set(rows.map(({ id }) => id));
 }
 
-interface AccountChange {
-  readonly before: Account | undefined;
-  readonly after: Account;
-}
-
 const accountRecord = `jsonb_to_recordset($1::jsonb) as n (id text, username text, name text, email text,
-  "emailVerified" boolean, kind text, roles jsonb, disabled boolean, "passwordHash" text)`;
-const rolesOfRecord = 'array(select jsonb_array_elements_text(n.roles))';
+  "emailVerified" boolean, kind text, roles text[], disabled boolean, "passwordHash" text)`;
 
-/** Returns the ids of the accounts that were not written, because a registration took their user name meanwhile. */
-async function writeAccounts(tx: Transaction, changes: readonly AccountChange[]): Promise<ReadonlySet<string>> {
-  if (changes.length === 0) return new Set();
-  const records = jsonText(changes.map(({ after }) => after));
+async function writeAccounts(tx: Transaction, accounts: readonly Account[]): Promise<void> {
+  if (accounts.length === 0) return;
+  const records = jsonText(accounts);
   // Otherwise, two accounts could not exchange their user names, which must be unique at any time.
   await query(
     tx,
@@ -432,67 +416,49 @@ async function writeAccounts(tx: Transaction, changes: readonly AccountChange[])
       where n.id = a.id and lower(n.username) <> lower(a.username)`,
     [records],
   );
-  const written = await query<{ id: string }>(
+  await query(
     tx,
-    `with updated as (
-       update account a set username = n.username, name = n.name, email = n.email, email_verified = n."emailVerified",
-              -- The time at which the current address became verified.
-              email_proven_at = case
-                when not n."emailVerified" then null
-                when a.email_verified and lower(n.email) is not distinct from lower(a.email) then a.email_proven_at
-                else now() end,
-              kind = n.kind, roles = ${rolesOfRecord}, password_hash = n."passwordHash",
-              disabled_at = case when n.disabled then coalesce(a.disabled_at, now()) end, updated_at = now()
-         from ${accountRecord} where n.id = a.id returning a.id),
-     inserted as (
-       insert into account (id, username, name, email, email_verified, kind, roles, password_hash, email_proven_at,
-                            disabled_at)
-       select n.id, n.username, n.name, n.email, n."emailVerified", n.kind, ${rolesOfRecord}, n."passwordHash",
-              case when n."emailVerified" then now() end, case when n.disabled then now() end
-         from ${accountRecord} where not exists (select from account a where a.id = n.id)
-       on conflict do nothing returning id)
-     select id from updated union all select id from inserted`,
+    `insert into account as a (id, username, name, email, email_verified, email_proven_at, kind, roles, password_hash,
+                               disabled_at)
+     select n.id, n.username, n.name, n.email, n."emailVerified", case when n."emailVerified" then now() end, n.kind,
+            n.roles, n."passwordHash", case when n.disabled then now() end
+       from ${accountRecord}
+     on conflict (id) do update set username = excluded.username, name = excluded.name, email = excluded.email,
+       email_verified = excluded.email_verified,
+       -- The time at which the current address became verified.
+       email_proven_at = case
+         when excluded.email_verified and a.email_verified and lower(excluded.email) is not distinct from lower(a.email)
+           then a.email_proven_at else excluded.email_proven_at end,
+       kind = excluded.kind, roles = excluded.roles, password_hash = excluded.password_hash,
+       disabled_at = case when excluded.disabled_at is not null then coalesce(a.disabled_at, now()) end,
+       updated_at = now()`,
     [records],
-  );
-  const ids = new Set(written.map(({ id }) => id));
-  await writeMemberships(
-    tx,
-    changes.filter(({ after }) => ids.has(after.id)),
-  );
-  return new Set(changes.map(({ after }) => after.id).filter((id) => !ids.has(id)));
+  ).catch((error: unknown) => {
+    // A registration took a user name meanwhile. The transaction runs again, and finds that the name is taken.
+    throw errorCode(error) === '23505' ? Object.assign(error as object, { code: '40001' }) : error;
+  });
 }
 
-type Members = Pick<AccountInput, 'id' | 'memberships'> | undefined;
 type MembershipChange = ReturnType<typeof membershipChanges>[number];
 
 /** A role is undefined if the account had or has none at the facility. */
-function membershipChanges(before: Members, after: Members) {
-  const roles = (account: Members) =>
-    new Map(account?.memberships?.map(({ facilityId, role: given }) => [facilityId, given]));
-  const [old, current] = [roles(before), roles(after)];
+function membershipChanges({ before, after: { record: account } }: Pick<Outcome<AccountInput>, 'before' | 'after'>) {
+  const roles = (of: AccountInput | undefined) =>
+    new Map(of?.memberships?.map(({ facilityId, role: given }) => [facilityId, given]));
+  const [old, current] = [roles(before?.record), roles(account)];
   return [...new Set([...current.keys(), ...old.keys()])]
-    .map((facilityId) => ({ facilityId, from: old.get(facilityId), to: current.get(facilityId) }))
+    .map((facilityId) => ({ facilityId, account, from: old.get(facilityId), to: current.get(facilityId) }))
     .filter(({ from, to }) => from !== to);
 }
 
-async function writeMemberships(tx: Queryable, changes: readonly AccountChange[]): Promise<void> {
-  const ofAccount = ({ before, after }: AccountChange) =>
-    membershipChanges(before, after).map((change) => ({ ...change, accountId: after.id }));
-  const records = jsonText(changes.flatMap(ofAccount));
-  const record = 'jsonb_to_recordset($1::jsonb) as r ("facilityId" text, "accountId" text, "from" text, "to" text)';
+async function writeMemberships(tx: Queryable, changes: readonly MembershipChange[]): Promise<void> {
+  if (changes.length === 0) return;
+  const records = jsonText(changes.map(({ account, ...change }) => ({ ...change, accountId: account.id })));
+  const record = 'jsonb_to_recordset($1::jsonb) as r ("facilityId" text, "accountId" text, "to" text)';
   await query(
     tx,
     `delete from membership m using ${record}
       where m.facility_id = r."facilityId" and m.account_id = r."accountId" and r."to" is null`,
-    [records],
-  );
-  // The same rule as in portal/members/member-store.ts: whoever loses a right loses the invitations made with it.
-  await query(
-    tx,
-    `update invitation i set withdrawn_at = now() from ${record}
-      where i.facility_id = r."facilityId" and i.invited_by = r."accountId" and i.accepted_at is null
-        and i.withdrawn_at is null and r."from" in ('owner', 'staff') and r."to" is distinct from 'owner'
-        and (r."to" is distinct from 'staff' or i.role = 'staff')`,
     [records],
   );
   await query(
@@ -502,41 +468,42 @@ async function writeMemberships(tx: Queryable, changes: readonly AccountChange[]
      on conflict (facility_id, account_id) do update set role = excluded.role`,
     [records],
   );
+  for (const { facilityId, account, from, to } of changes)
+    if ((from === 'owner' || from === 'staff') && to !== 'owner')
+      await withdrawInvitations(tx, facilityId, account.id, to === 'staff' ? 'staff' : 'all');
 }
 
-/** Returns the facilities among `ids` without an owner who can sign in. */
-async function findWithoutOwner(tx: Queryable, ids: readonly string[]): Promise<ReadonlySet<string>> {
-  if (ids.length === 0) return new Set();
+/** Returns the facilities among `ids` without an owner who can sign in, besides the accounts `changed`. */
+async function findWithoutOwner(tx: Queryable, ids: readonly string[], changed: readonly string[]) {
+  if (ids.length === 0) return new Set<string>();
   const rows = await query<{ id: string }>(
     tx,
     `select f.id from unnest($1::text[]) as f (id) where not exists (
        select from membership m join account a on a.id = m.account_id
-        where m.facility_id = f.id and m.role = 'owner' and a.disabled_at is null)`,
-    [ids],
+        where m.facility_id = f.id and m.role = 'owner' and a.disabled_at is null and a.id <> all ($2))`,
+    [ids, changed],
   );
   return new Set(rows.map(({ id }) => id));
 }
 
-function eventsOf({
-  before,
-  after,
-  outcome: { changed },
-}: AccountChange & { readonly outcome: Pick<Outcome, 'changed'> }): AuditEvent[] {
-  const accountId = after.id;
-  const isSwitched = (before?.disabled ?? false) !== after.disabled;
+function eventsOf(outcome: Outcome<AccountInput>): AuditEvent[] {
+  const { before, after, changed } = outcome;
+  const { id: accountId, disabled = false } = after.record;
+  const isSwitched = (before?.record.disabled ?? false) !== disabled;
   const others = changed.filter((field) => !isSwitched || field !== 'disabled');
   const write = { kind: before ? 'account.changed' : 'account.created', accountId, detail: { changed: others } };
-  const kind = after.disabled ? 'account.disabled' : 'account.enabled';
+  const kind = disabled ? 'account.disabled' : 'account.enabled';
   return [
     ...(others.length > 0 ? [write] : []),
     ...(isSwitched ? [{ kind, accountId, detail: { changed: ['disabled'] } }] : []),
-    ...membershipChanges(before, after).map((change) => membershipEvent(change, after)),
+    ...membershipChanges(outcome).map(membershipEvent),
   ];
 }
 
 /** The history of the facility shows it. As there, `accountId` would be the account that makes the change. */
-function membershipEvent({ facilityId, from, to }: MembershipChange, { id, name, username }: Account): AuditEvent {
-  const common = { changed: ['memberships'], account: id, name: name ?? username };
+function membershipEvent({ facilityId, from, to, account }: MembershipChange): AuditEvent {
+  const { id, username: name_, name = name_ } = account;
+  const common = { changed: ['memberships'], account: id, name };
   if (from === undefined) return { kind: 'membership.added', facilityId, detail: { ...common, role: to } };
   if (to === undefined) return { kind: 'membership.revoked', facilityId, detail: { ...common, role: from } };
   return { kind: 'membership.role-changed', facilityId, detail: { ...common, from, to } };

@@ -157,12 +157,12 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
         example: { client_id: 'till', client_secret: 'bbs_example' },
       },
       work: async (tx, id, { body: { overlapHours = defaultOverlapHours } }) => {
-        const [state] = await selectClients(tx, [id]);
-        if (!state) throw apiError('ERR00404');
-        if (!usesSecret(state.client.metadata)) throw apiError('CLIENT00001');
+        const [client] = await selectClients(tx, [id]);
+        if (!client) throw apiError('ERR00404');
+        if (!usesSecret(client.metadata)) throw apiError('CLIENT00001');
         const clientSecret = newClientSecret();
         await rotateSecret(tx, id, clientSecret, overlapHours * 3600);
-        const { accountId } = state.client;
+        const { accountId } = client;
         const event = { kind: 'client.secret-rotated', clientId: id, ...(accountId !== null && { accountId }) };
         return {
           body: { client_id: id, client_secret: clientSecret },

@@ -3,42 +3,29 @@ import { isDeepStrictEqual } from 'node:util';
 import {
   createReads,
   type Entry,
-  isWritten,
   outcomeOf,
   type Problem,
   problem,
   type RecordKind,
   Stored,
+  toWrite,
 } from '@bay-booking/records/record';
 import { text as filterText } from '@bay-booking/records/schemas';
 import { jsonText, type Queryable, query } from '@bay-booking/service/database/database';
-import { accessLevels, clientSettingSchemas, type StoredClient, usesSecret } from '../clients/metadata.ts';
+import { accessLevels, clientSettingSchemas, usesSecret } from '../clients/metadata.ts';
 import { providerMetadata } from '../oidc/clients/metadata.ts';
 import type { ClientMetadataError, ClientValidator } from '../oidc/clients/validation.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
 import { hashSecret } from '../secrets.ts';
 import { recordClientLifetimes } from '../signing-keys/store.ts';
 import {
-  type ClientToStore,
+  type ClientState,
   findClientErrors,
-  findHighSecurityErrors,
   type ImportedClient,
   operatorScopes,
   toStoredClient,
 } from './imported-client.ts';
-import { findExisting, line, skipped, storeOperatorEvents } from './outcomes.ts';
-
-interface StoredSecret {
-  readonly sha256: string;
-  readonly expiresAt: string | null;
-}
-
-export interface ClientState {
-  readonly client: ClientToStore;
-  readonly disabled: boolean;
-  readonly expiresAt: string | null;
-  readonly secrets: readonly StoredSecret[];
-}
+import { findDeleted, findMissing, isoTime, line, skipped, storeOperatorEvents, withoutNulls } from './outcomes.ts';
 
 /** A client id or client secret (RFC 6749 appendix A.1 and A.2). Unlike the RFC, we do not allow spaces. */
 const visibleAscii = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' } as const;
@@ -76,7 +63,6 @@ const properties = {
   ...clientSettingSchemas,
 } as const;
 
-const isoTime = (column: string): string => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 const columns = `c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId", c.name, c.access,
   c.facility_ids as "facilityIds", c.disabled_at is not null as disabled, ${isoTime('c.expires_at')} as "expiresAt",
   (select coalesce(jsonb_agg(jsonb_build_object('sha256', s.secret_sha256, 'expiresAt', ${isoTime('s.expires_at')})
@@ -91,44 +77,18 @@ const rows = {
   conditions: { kind: 'c.kind = {kind}', accountId: 'c.account_id = {accountId}' },
 };
 
-type ClientRow = StoredClient & Omit<ClientState, 'client'> & { readonly name: string | null };
+export const selectClients = (on: Queryable, ids: readonly string[]): Promise<readonly ClientState[]> =>
+  query<ClientState>(on, `select ${columns} from client c where c.id = any ($1)`, [ids]);
 
-const stateOf = ({ disabled, expiresAt, secrets, ...client }: ClientRow): ClientState => ({
-  client: { ...client, secretHashes: [], secret: undefined },
-  disabled,
-  expiresAt,
-  secrets,
-});
-
-export const selectClients = async (on: Queryable, ids: readonly string[]): Promise<readonly ClientState[]> =>
-  (await query<ClientRow>(on, `select ${columns} from client c where c.id = any ($1)`, [ids])).map(stateOf);
-
-function recordOf({ client, disabled, expiresAt }: ClientState): ImportedClient {
-  const { id, kind, name, accountId, access, facilityIds, metadata, pkce, scope } = client;
-  const common = { ...(name !== null && { name }), disabled, ...(expiresAt !== null && { expiresAt }) };
-  if (accountId === null) return { client_id: id, kind, pkce, scope, ...common, ...metadata } as ImportedClient;
-  const { access_token_ttl } = metadata as { access_token_ttl?: number };
-  return {
-    client_id: id,
-    kind,
-    accountId,
-    access,
-    ...(facilityIds !== null && { facilities: [...facilityIds] }),
-    ...common,
-    ...(access_token_ttl !== undefined && { access_token_ttl }),
-  };
+function recordOf({ id, accountId, access, facilityIds, metadata, pkce, scope, secrets, ...common }: ClientState) {
+  const { client_name, ...settings } = metadata;
+  const [own, shown] =
+    accountId === null ? [{ pkce, scope }, metadata] : [{ accountId, access, facilities: facilityIds }, settings];
+  return { client_id: id, ...withoutNulls({ ...common, ...own }), ...shown } as ImportedClient;
 }
 
-const tagged = (state: ClientState) => [inOrder(recordOf(state)), state.secrets];
-const read = (state: ClientState) => new Stored(inOrder(recordOf(state)) as ImportedClient, tagged(state));
-
-/** jsonb has another order of fields than the body of a PUT, and an entity tag depends on the order. */
-function inOrder(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(inOrder);
-  if (typeof value !== 'object' || value === null) return value;
-  const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(fields.map(([name, inside]) => [name, inOrder(inside)]));
-}
+const tagged = (state: ClientState) => [recordOf(state), state.secrets];
+const read = (state: ClientState) => new Stored(recordOf(state), tagged(state));
 
 /** With the fields that only responses have. */
 function respond(state: ClientState): Stored<ImportedClient> {
@@ -169,99 +129,78 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
         .findUnknown(Object.keys(record).filter((field) => !Object.hasOwn(properties, field)))
         .map((field) => problem(`/${field}`, 'unknown', 'is not known')),
 
-    ...createReads(rows, (row: ClientRow) => respond(stateOf(row))),
+    ...createReads(rows, respond),
     readAll: async (on, { credentials }) => {
-      const states = (await query<ClientRow>(on, `select ${columns} from client c order by c.id`)).map(stateOf);
+      const states = await query<ClientState>(on, `select ${columns} from client c order by c.id`);
       return states.map((state) => ({ ...recordOf(state), ...(credentials === 'hashed' && hashesOf(state)) }));
     },
 
     async upsert(tx, records, context) {
       const ids = records.map(({ client_id: id }) => id);
-      const stored = new Map((await selectClients(tx, ids)).map((state) => [state.client.id, state]));
+      const stored = new Map((await selectClients(tx, ids)).map((client) => [client.id, client]));
       const accountIds = records.flatMap(({ accountId = [] }) => accountId);
-      const deleted = await findExisting(tx, 'deleted_account', accountIds);
-      const accounts = await findExisting(tx, 'account', [
-        ...accountIds,
-        ...[...stored.values()].flatMap(({ client: { accountId } }) => accountId ?? []),
-      ]);
-      const facilities = await findExisting(
-        tx,
-        'facility',
-        records.flatMap(({ facilities: named = [] }) => named),
-      );
+      const facilityIds = records.flatMap(({ facilities = [] }) => facilities);
+      const deleted = await findDeleted(tx, 'account', accountIds);
+      const noAccounts = await findMissing(tx, context, 'account', accountIds);
+      const noFacilities = await findMissing(tx, context, 'facility', facilityIds);
       const keep = context.missing === 'keep';
-      const compared = await Promise.all(
-        records.map(async (given) => {
-          const { secretExpiresAt: _, ...record } = given;
+      const outcomes = await Promise.all(
+        records.map(async ({ secretExpiresAt: _, ...record }) => {
           const before = stored.get(record.client_id);
           const imported = complete(record, before, keep);
-          const client = toStoredClient(
-            imported,
-            record.client_secret_hashes !== undefined || (before?.secrets.length ?? 0) > 0,
-          );
-          const secrets = secretsOf(record, before);
-          const hasExpiry = client.accountId !== null && imported.expiresAt !== undefined;
-          const expiresAt = hasExpiry ? new Date(String(imported.expiresAt)).toISOString() : null;
-          const after: ClientState = { client, disabled: imported.disabled ?? false, expiresAt, secrets };
+          const client = toStoredClient(imported, secretsOf(record, before));
+          const { accountId, secrets } = client;
           const needsSecret = usesSecret(client.metadata);
           const changedSecret = needsSecret && !isDeepStrictEqual(before?.secrets ?? [], secrets);
-          const errors: ClientMetadataError[] = [
-            ...findClientErrors(imported, client, scopes),
-            ...findHighSecurityErrors(imported, client, validator),
+          const errors = [
+            ...findClientErrors(imported, client, scopes, validator),
             ...(await findMetadataErrors(client)),
           ];
           const problems = unique(errors).map(({ member, reason }) =>
             problem(member === undefined ? '' : `/${member}`, reason === 'is missing' ? 'missing' : 'invalid', reason),
           );
           if (needsSecret && secrets.length === 0) problems.push(problem('/client_secret', 'missing'));
-          if (
-            client.accountId !== null &&
-            !accounts.has(client.accountId) &&
-            !context.hasErrors('account', client.accountId)
-          )
-            problems.push(problem('/accountId', 'invalid', `there is no account ${client.accountId}`));
+          if (accountId !== null && noAccounts.has(accountId))
+            problems.push(problem('/accountId', 'invalid', `there is no account ${accountId}`));
           for (const [index, id] of (record.facilities ?? []).entries())
-            if (!facilities.has(id) && !context.hasErrors('facility', id))
+            if (noFacilities.has(id))
               problems.push(problem(`/facilities/${index}`, 'invalid', `there is no facility ${id}`));
           const outcome = outcomeOf(
             before && read(before),
-            read(after),
+            read(client),
             problems,
             changedSecret ? ['client_secret'] : [],
           );
-          if (keep && deleted.has(record.accountId ?? ''))
-            return { before, after, outcome: { ...outcome, ...skipped } };
+          if (keep && deleted.has(record.accountId ?? '')) return { ...outcome, ...skipped, client };
           const forbidden = context.clientId === 'import' ? undefined : findForbidden(before, outcome.changed, record);
-          return { before, after, outcome: { ...outcome, problems: forbidden ?? outcome.problems } };
+          return { ...outcome, problems: forbidden ?? problems, client };
         }),
       );
-      // The account of a token may be a record with errors, so that nothing is committed.
-      const hasAccount = ({ client: { accountId } }: ClientState) => accountId === null || accounts.has(accountId);
-      const written = compared.filter(({ outcome, after }) => isWritten(outcome, context) && hasAccount(after));
+      const written = toWrite(outcomes, context);
       if (written.length > 0) {
         // The signing keys remember the longest lifetime of access tokens, before and after the change.
         await recordClientLifetimes(tx);
         await writeClients(
           tx,
-          written.map(({ after }) => after),
+          written.map(({ client }) => client),
         );
         await recordClientLifetimes(tx);
       }
-      const events = written.map(({ before, after: { client }, outcome: { changed } }) => ({
+      const events = written.map(({ before, client: { id: clientId, accountId }, changed }) => ({
         kind: before ? 'client.changed' : 'client.created',
-        clientId: client.id,
-        ...(client.accountId !== null && { accountId: client.accountId }),
+        clientId,
+        ...(accountId !== null && { accountId }),
         detail: { changed },
       }));
       await storeOperatorEvents(tx, context, events);
-      return compared.map(({ outcome }) => outcome);
+      return outcomes;
     },
 
     async remove(tx, id, context, check) {
       const [state] = await selectClients(tx, [id]);
       if (!state) return 'unknown';
       check(read(state));
-      if (isOperator(state.client.scope)) return forbidden('', 'an operator cannot be deleted by this API');
+      if (isOperator(state.scope)) return forbidden('', 'an operator cannot be deleted by this API');
       // Also deletes the grants of users, so that a new client with the same id does not get them.
       await query(tx, 'delete from oidc_artifact where client_id = $1', [id]);
       await query(tx, 'delete from client where id = $1', [id]);
@@ -271,10 +210,13 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
   };
 
   /** oidc-provider names only the first error, so the client is validated again without the members that have one. */
-  async function findMetadataErrors(client: ClientToStore): Promise<readonly ClientMetadataError[]> {
+  async function findMetadataErrors(client: ClientState): Promise<readonly ClientMetadataError[]> {
     const errors: ClientMetadataError[] = [];
     // The schema checks the client id, which may be missing.
-    let metadata: Record<string, unknown> = { ...providerMetadata(client, scopes), client_id: 'client' };
+    let metadata: Record<string, unknown> = {
+      ...providerMetadata({ ...client, secretHashes: [] }, scopes),
+      client_id: 'client',
+    };
     for (;;) {
       const error = await validator.validate(metadata as Parameters<ClientValidator['validate']>[0]);
       if (!error) return errors;
@@ -293,7 +235,7 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
     changed: readonly string[],
     record: ImportedClient,
   ): readonly Problem[] | undefined {
-    if (!before || !isOperator(before.client.scope))
+    if (!before || !isOperator(before.scope))
       return isOperator(record.scope)
         ? [problem('/scope', 'invalid', 'only the import command can give this scope')]
         : undefined;
@@ -312,8 +254,8 @@ const unique = (errors: readonly ClientMetadataError[]) => [
   ...new Map(errors.map((error) => [JSON.stringify(error), error])).values(),
 ];
 
-const hashesOf = ({ client, secrets }: ClientState) =>
-  usesSecret(client.metadata) &&
+const hashesOf = ({ metadata, secrets }: ClientState) =>
+  usesSecret(metadata) &&
   secrets.length > 0 && {
     client_secret_hashes: secrets.map(({ sha256, expiresAt }) => ({
       sha256,
@@ -338,7 +280,7 @@ function secretsOf({ client_secret, client_secret_hashes }: ImportedClient, befo
 function complete(record: ImportedClient, stored: ClientState | undefined, keep: boolean): ImportedClient {
   if (!stored) return record;
   if (!keep) {
-    const { kind, accountId } = stored.client;
+    const { kind, accountId } = stored;
     return record.kind === undefined && accountId === null ? { kind, ...record } : record;
   }
   const { name, ...kept } = withoutDerivedFields(stored);
@@ -356,30 +298,22 @@ function withoutDerivedFields(stored: ClientState): ImportedClient {
     const shorter = Object.fromEntries(
       Object.entries(record as Entry).filter(([field]) => !fields.includes(field)),
     ) as ImportedClient;
-    const { metadata } = toStoredClient(shorter, stored.secrets.length > 0);
-    if (isDeepStrictEqual(metadata, stored.client.metadata)) record = shorter;
+    const { metadata } = toStoredClient(shorter, stored.secrets);
+    if (isDeepStrictEqual(metadata, stored.metadata)) record = shorter;
   }
   return record;
 }
 
 async function writeClients(tx: Queryable, clients: readonly ClientState[]): Promise<void> {
-  if (clients.length === 0) return;
-  // Never the secret, because PostgreSQL may log it.
-  const records = clients.map(({ client, disabled, expiresAt }) => ({
-    ...client,
-    secret: undefined,
-    disabled,
-    expiresAt,
-  }));
+  // Never a secret, only its hash, because PostgreSQL may log the values.
   await query(
     tx,
     `insert into client as c (id, kind, pkce, metadata, scope, account_id, name, access, facility_ids, disabled_at,
                               expires_at)
-     select n.id, n.kind, n.pkce, n.metadata, n.scope, n."accountId", n.name, n.access,
-            case when jsonb_typeof(n."facilityIds") = 'array' then array(select jsonb_array_elements_text(n."facilityIds")) end,
+     select n.id, n.kind, n.pkce, n.metadata, n.scope, n."accountId", n.name, n.access, n."facilityIds",
             case when n.disabled then now() end, n."expiresAt"
        from jsonb_to_recordset($1::jsonb) as n (id text, kind text, pkce text, metadata jsonb, scope text,
-              "accountId" text, name text, access text, "facilityIds" jsonb, disabled boolean, "expiresAt" timestamptz)
+              "accountId" text, name text, access text, "facilityIds" text[], disabled boolean, "expiresAt" timestamptz)
      on conflict (id) do update set kind = excluded.kind, pkce = excluded.pkce, metadata = excluded.metadata,
        scope = excluded.scope, account_id = excluded.account_id, name = excluded.name, access = excluded.access,
        facility_ids = excluded.facility_ids,
@@ -387,22 +321,22 @@ async function writeClients(tx: Queryable, clients: readonly ClientState[]): Pro
        -- The text of an entry has milliseconds only.
        expires_at = case when date_trunc('milliseconds', c.expires_at) = excluded.expires_at then c.expires_at
                          else excluded.expires_at end`,
-    [jsonText(records)],
+    [jsonText(clients)],
   );
-  const secrets = clients.flatMap(({ client, secrets: stored }) =>
-    (usesSecret(client.metadata) ? stored : []).map((secret) => ({ client_id: client.id, ...secret })),
+  const secrets = clients.flatMap(({ id, metadata, secrets: stored }) =>
+    (usesSecret(metadata) ? stored : []).map((secret) => ({ client_id: id, ...secret })),
   );
-  const record = `jsonb_to_recordset($2::jsonb) as n (client_id text, sha256 text, "expiresAt" timestamptz)`;
+  const record = `jsonb_to_recordset($1::jsonb) as n (client_id text, sha256 text, "expiresAt" timestamptz)`;
   await query(
     tx,
-    `delete from client_secret s where s.client_id = any ($1) and not exists (
+    `delete from client_secret s where s.client_id = any ($2) and not exists (
        select from ${record} where n.client_id = s.client_id and n.sha256 = s.secret_sha256)`,
-    [clients.map(({ client }) => client.id), jsonText(secrets)],
+    [jsonText(secrets), clients.map(({ id }) => id)],
   );
   await query(
     tx,
     `insert into client_secret as s (client_id, secret_sha256, expires_at)
-     select client_id, sha256, "expiresAt" from ${record.replace('$2', '$1')}
+     select client_id, sha256, "expiresAt" from ${record}
      on conflict (client_id, secret_sha256) do update set expires_at = excluded.expires_at
        where date_trunc('milliseconds', s.expires_at) is distinct from excluded.expires_at`,
     [jsonText(secrets)],

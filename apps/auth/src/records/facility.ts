@@ -2,15 +2,15 @@
 import {
   checkTimeZone,
   createReads,
-  isWritten,
   outcomeOf,
   problem,
   type RecordKind,
   Stored,
+  toWrite,
 } from '@bay-booking/records/record';
 import { objectSchema } from '@bay-booking/records/schemas';
 import { type Queryable, query } from '@bay-booking/service/database/database';
-import { findExisting, line, storeOperatorEvents } from './outcomes.ts';
+import { findDeleted, line, storeOperatorEvents } from './outcomes.ts';
 
 interface Facility {
   readonly id: string;
@@ -54,14 +54,14 @@ export const facilityKind: RecordKind<Facility> = {
   async upsert(tx, records, context) {
     const ids = records.map(({ id }) => id);
     const stored = new Map((await select(tx, ids, 'for no key update')).map((row) => [row.id, row]));
-    const deleted = await findExisting(tx, 'deleted_facility', ids);
+    const deleted = await findDeleted(tx, 'facility', ids);
     const outcomes = records.map((record) => {
       const before = stored.get(record.id);
       const after = { ...defaults, ...(context.missing === 'keep' && before), ...record };
       const used = problem('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
       return outcomeOf(before && read(before), read(after), deleted.has(record.id) ? [used] : []);
     });
-    const written = outcomes.filter((outcome) => isWritten(outcome, context));
+    const written = toWrite(outcomes, context);
     if (written.length > 0) await query(tx, write, [JSON.stringify(written.map(({ after }) => after.record))]);
     const events = written.map(({ before, after, changed }) => ({
       kind: before ? 'facility.changed' : 'facility.created',

@@ -30,18 +30,26 @@ export interface ImportedClient {
   readonly [metadata: string]: unknown;
 }
 
-/** `secretHashes` is empty, because the import does not read the stored secrets. */
-export interface ClientToStore extends StoredClient {
+/** A client as a record stores it. */
+export interface ClientState extends Omit<StoredClient, 'secretHashes'> {
   readonly name: string | null;
-  /** If the file contains none, a stored secret remains valid. */
-  readonly secret: string | undefined;
+  readonly disabled: boolean;
+  readonly expiresAt: string | null;
+  readonly secrets: readonly { readonly sha256: string; readonly expiresAt: string | null }[];
 }
 
 /** A client with a stored secret stays confidential, even if the file does not repeat the secret. */
-export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolean): ClientToStore {
-  const { client_id: id, client_secret: secret, scope = '', kind, pkce, accountId, name, ...others } = imported;
-  const { access = 'write', facilities = null, disabled, expiresAt, client_secret_hashes, ...metadata } = others;
-  const common = { id, secret, secretHashes: [] };
+export function toStoredClient(imported: ImportedClient, secrets: ClientState['secrets']): ClientState {
+  const { client_id: id, client_secret, scope = '', kind, pkce, accountId, name, ...others } = imported;
+  const {
+    access = 'write',
+    facilities = null,
+    disabled = false,
+    expiresAt,
+    client_secret_hashes,
+    ...metadata
+  } = others;
+  const common = { id, disabled, secrets };
   // A client with an account is a personal access token.
   if (accountId !== undefined) {
     const label = name ?? (typeof metadata.client_name === 'string' ? metadata.client_name : null);
@@ -56,9 +64,10 @@ export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolea
       access,
       facilityIds: facilities,
       name: label,
+      expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
     };
   }
-  const isConfidential = secret !== undefined || hasStoredSecret;
+  const isConfidential = client_secret_hashes !== undefined || secrets.length > 0;
   const completed = withDefaults(withProfileSettings(metadata), { isConfidential });
   return {
     ...common,
@@ -70,6 +79,7 @@ export function toStoredClient(imported: ImportedClient, hasStoredSecret: boolea
     access: 'write',
     facilityIds: null,
     name: name ?? null,
+    expiresAt: null,
   };
 }
 
@@ -105,37 +115,67 @@ export const operatorScopes = (scope: string | undefined, { operate }: Pick<Scop
   splitScope(scope).filter((one) => operate.includes(one));
 
 /** Whether the client is a program that authenticates itself with a key. */
-const isProgram = ({ accountId, kind, metadata }: ClientToStore): boolean =>
+const isProgram = ({ accountId, kind, metadata }: ClientState): boolean =>
   accountId === null &&
   kind === 'standard' &&
   metadata.token_endpoint_auth_method === 'private_key_jwt' &&
   isDeepStrictEqual(metadata.grant_types, ['client_credentials']) &&
   isDeepStrictEqual(metadata.response_types, []);
 
+const wrong = (isWrong: boolean, member: string, reason: string): readonly ClientMetadataError[] =>
+  isWrong ? [{ member, reason }] : [];
+const onlyPrograms = 'is only for clients with private_key_jwt and only the grant type client_credentials';
+const onlySecret = 'a personal access token can only have a secret';
+
+/** `imported` is the client as the file contains it. */
 export function findClientErrors(
   imported: ImportedClient,
-  client: ClientToStore,
+  client: ClientState,
   scopes: ScopeTable,
-): ClientMetadataError[] {
-  const ofTokens = client.accountId === null ? (['access', 'facilities', 'expiresAt'] as const) : [];
+  { addressError }: Pick<ClientValidator, 'addressError'>,
+): readonly ClientMetadataError[] {
+  const { metadata } = client;
   const unknown = splitScope(client.scope).filter((scope) => !scopes.known.includes(scope));
   const ofPrograms = isProgram(client) ? [] : operatorScopes(imported.scope, scopes);
-  const programsOnly = 'is only for clients with private_key_jwt and only the grant type client_credentials';
-  const hasUnusedSecret = isPublic(client.metadata) && client.secret !== undefined;
-  const cannotKeepSecret =
-    isInstalledApp(client.metadata) && (client.secret !== undefined || usesSecret(client.metadata));
-  const lacksAccount = client.kind === 'personal-access-token' && client.accountId === null;
-  const hasSectors = client.metadata.sector_identifier_uri !== undefined;
+  const isToken = client.accountId !== null;
+  const hasSecret = imported.client_secret !== undefined;
+  const authMethod = 'token_endpoint_auth_method';
   return [
-    ...(unknown.length > 0 ? [{ member: 'scope', reason: `${unknown.join(' ')} is not known` }] : []),
-    ...(ofPrograms.length > 0 ? [{ member: 'scope', reason: `${ofPrograms.join(' ')} ${programsOnly}` }] : []),
-    ...(hasUnusedSecret ? [{ member: 'client_secret', reason: 'a public client has none' }] : []),
-    ...(cannotKeepSecret ? [{ member: 'client_secret', reason: 'a native app cannot keep a secret' }] : []),
-    ...(lacksAccount ? [{ member: 'accountId', reason: 'is missing' }] : []),
-    ...ofTokens
-      .filter((member) => imported[member] !== undefined)
-      .map((member) => ({ member, reason: 'is only for a client with accountId' })),
-    ...(hasSectors ? [{ member: 'sector_identifier_uri', reason: 'is not supported' }] : []),
+    ...wrong(unknown.length > 0, 'scope', `${unknown.join(' ')} is not known`),
+    ...wrong(ofPrograms.length > 0, 'scope', `${ofPrograms.join(' ')} ${onlyPrograms}`),
+    ...wrong(hasSecret && isPublic(metadata), 'client_secret', 'a public client has none'),
+    ...wrong(
+      isInstalledApp(metadata) && (hasSecret || usesSecret(metadata)),
+      'client_secret',
+      'a native app cannot keep a secret',
+    ),
+    ...wrong(client.kind === 'personal-access-token' && !isToken, 'accountId', 'is missing'),
+    ...['access', 'facilities', 'expiresAt'].flatMap((member) =>
+      wrong(!isToken && imported[member] !== undefined, member, 'is only for a client with accountId'),
+    ),
+    ...wrong(metadata.sector_identifier_uri !== undefined, 'sector_identifier_uri', 'is not supported'),
+    ...(metadata.profile === 'fapi2' ? findContradictions(imported, metadata) : []),
+    // A personal access token is stored without these fields. Ignoring them would make it less secure than expected.
+    ...metadataOfOtherClients.flatMap((member) =>
+      wrong(isToken && (imported[member] ?? false) !== false, member, onlySecret),
+    ),
+    ...wrong(isToken && imported[authMethod] === 'private_key_jwt', authMethod, onlySecret),
+    ...wrong(
+      hasSecret && metadata[authMethod] === 'private_key_jwt',
+      'client_secret',
+      'a client with private_key_jwt has none',
+    ),
+    ...findKeyErrors(metadata.jwks),
+    ...['jwks_uri', 'backchannel_logout_uri'].flatMap((member) => {
+      const address = metadata[member];
+      const reason = typeof address === 'string' ? addressError(address) : undefined;
+      return reason === undefined ? [] : [{ member, reason }];
+    }),
+    ...wrong(
+      metadata.backchannel_logout_session_required === true && metadata.backchannel_logout_uri === undefined,
+      'backchannel_logout_session_required',
+      'needs backchannel_logout_uri',
+    ),
   ];
 }
 
@@ -146,7 +186,6 @@ const fapi2Settings: Metadata = {
   dpop_bound_access_tokens: true,
   id_token_signed_response_alg: 'ES256',
 };
-const fapi2ResponseTypes: readonly unknown[] = ['code'];
 const fapi2GrantTypes: readonly unknown[] = ['authorization_code', 'refresh_token', 'client_credentials'];
 
 /** The metadata that a personal access token cannot have. */
@@ -159,69 +198,42 @@ const metadataOfOtherClients: readonly string[] = [
   'backchannel_logout_uri',
 ];
 
-/** Adds the settings that the profile requires. `findHighSecurityErrors` reports those that the file contradicts. */
-export const withProfileSettings = (metadata: Metadata): Metadata =>
+/** Adds the settings that the profile requires. `findContradictions` reports those that the file contradicts. */
+const withProfileSettings = (metadata: Metadata): Metadata =>
   metadata.profile === 'fapi2' ? { ...fapi2Settings, ...metadata } : metadata;
 
-/** `imported` is the client as the file contains it. */
-export function findHighSecurityErrors(
-  imported: ImportedClient,
-  { metadata }: ClientToStore,
-  { addressError }: Pick<ClientValidator, 'addressError'>,
-): ClientMetadataError[] {
-  const errors = metadata.profile === 'fapi2' ? findContradictions(imported, metadata) : [];
-  if (imported.accountId !== undefined) {
-    // A personal access token is stored without these fields. Ignoring them would make it less secure than expected.
-    const ignored = metadataOfOtherClients.filter(
-      (field) => imported[field] !== undefined && imported[field] !== false,
-    );
-    if (imported.token_endpoint_auth_method === 'private_key_jwt') ignored.push('token_endpoint_auth_method');
-    errors.push(...ignored.map((member) => ({ member, reason: 'a personal access token can only have a secret' })));
-  }
-  if (metadata.token_endpoint_auth_method === 'private_key_jwt' && imported.client_secret !== undefined) {
-    errors.push({ member: 'client_secret', reason: 'a client with private_key_jwt has none' });
-  }
-  errors.push(...findKeyErrors(metadata.jwks));
-  for (const member of ['jwks_uri', 'backchannel_logout_uri']) {
-    const address = metadata[member];
-    const reason = typeof address === 'string' ? addressError(address) : undefined;
-    if (reason !== undefined) errors.push({ member, reason });
-  }
-  if (metadata.backchannel_logout_session_required === true && metadata.backchannel_logout_uri === undefined) {
-    errors.push({ member: 'backchannel_logout_session_required', reason: 'needs backchannel_logout_uri' });
-  }
-  return errors;
-}
-
-function findContradictions(imported: ImportedClient, metadata: Metadata): ClientMetadataError[] {
-  const contradiction = (member: string, expected: string) => ({
-    member,
-    reason: `the profile fapi2 needs ${expected}`,
-  });
-  const errors = Object.entries(fapi2Settings)
-    .filter(([field, value]) => metadata[field] !== value)
-    .map(([field, value]) => contradiction(field, String(value)));
-  if (imported.pkce === 'optional') errors.push(contradiction('pkce', 'required'));
-  if (!listOf(metadata.response_types).every((type) => fapi2ResponseTypes.includes(type))) {
-    errors.push(contradiction('response_types', 'code'));
-  }
-  if (!listOf(metadata.grant_types).every((type) => fapi2GrantTypes.includes(type))) {
-    errors.push(contradiction('grant_types', fapi2GrantTypes.join(', ')));
-  }
+function findContradictions(imported: ImportedClient, metadata: Metadata): readonly ClientMetadataError[] {
+  const needs = (isWrong: boolean, member: string, expected: string) =>
+    wrong(isWrong, member, `the profile fapi2 needs ${expected}`);
+  const hasOther = (member: string, allowed: (value: unknown) => boolean) => !listOf(metadata[member]).every(allowed);
   const isSafe = (uri: unknown) => typeof uri === 'string' && (/^https:/i.test(uri) || isLoopback(uri));
-  if (!listOf(metadata.redirect_uris).every(isSafe)) errors.push(contradiction('redirect_uris', 'https addresses'));
-  return errors;
+  return [
+    ...Object.entries(fapi2Settings).flatMap(([member, value]) =>
+      needs(metadata[member] !== value, member, String(value)),
+    ),
+    ...needs(imported.pkce === 'optional', 'pkce', 'required'),
+    ...needs(
+      hasOther('response_types', (type) => type === 'code'),
+      'response_types',
+      'code',
+    ),
+    ...needs(
+      hasOther('grant_types', (type) => fapi2GrantTypes.includes(type)),
+      'grant_types',
+      fapi2GrantTypes.join(', '),
+    ),
+    ...needs(hasOther('redirect_uris', isSafe), 'redirect_uris', 'https addresses'),
+  ];
 }
 
 /** oidc-provider would reject private and symmetric keys without giving a reason. */
-function findKeyErrors(jwks: unknown): ClientMetadataError[] {
+function findKeyErrors(jwks: unknown): readonly ClientMetadataError[] {
   const keys = listOf((jwks as { keys?: unknown } | undefined)?.keys);
-  if (jwks !== undefined && keys.length === 0) return [{ member: 'jwks', reason: 'contains no key' }];
-  return keys.flatMap((key, index) =>
-    typeof key === 'object' && key !== null && ('d' in key || 'k' in key)
-      ? [{ member: `jwks/keys/${index}`, reason: 'contains a private or symmetric key' }]
-      : [],
-  );
+  const isSecret = (key: unknown) => typeof key === 'object' && key !== null && ('d' in key || 'k' in key);
+  return [
+    ...wrong(jwks !== undefined && keys.length === 0, 'jwks', 'contains no key'),
+    ...keys.flatMap((key, i) => wrong(isSecret(key), `jwks/keys/${i}`, 'contains a private or symmetric key')),
+  ];
 }
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

@@ -1,4 +1,5 @@
 // Locks records, stores the audit events of their changes, and finds what they refer to.
+import type { ChangeContext } from '@bay-booking/records/record';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { textPattern } from '../accounts/field-rules.ts';
 import { type AuditEvent, storeEvents } from '../audit/audit.ts';
@@ -23,15 +24,32 @@ export async function storeOperatorEvents(
   notes.push(...complete);
 }
 
-export async function findExisting(
+const findIds = async (tx: Queryable, table: string, ids: readonly string[]): Promise<ReadonlySet<string>> =>
+  new Set(
+    ids.length === 0
+      ? []
+      : (await query<{ id: string }>(tx, `select id from ${table} where id = any ($1)`, [ids])).map(({ id }) => id),
+  );
+
+export const findDeleted = (tx: Queryable, kind: 'facility' | 'account', ids: readonly string[]) =>
+  findIds(tx, `deleted_${kind}`, ids);
+
+/** Returns the ids of which neither the database nor the file has a record. */
+export async function findMissing(
   tx: Queryable,
-  table: 'facility' | 'account' | 'deleted_account' | 'deleted_facility',
+  { findGiven }: Pick<ChangeContext, 'findGiven'>,
+  kind: 'facility' | 'account',
   ids: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  if (ids.length === 0) return new Set();
-  const rows = await query<{ id: string }>(tx, `select id from ${table} where id = any ($1)`, [ids]);
-  return new Set(rows.map(({ id }) => id));
+  const stored = await findIds(tx, kind, ids);
+  return new Set(ids.filter((id) => !stored.has(id) && !findGiven(kind, id)));
 }
+
+/** The time as in responses. */
+export const isoTime = (time: string): string => `to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+export const withoutNulls = (fields: object): object =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 
 /** What an import does with a record of a deleted account. */
 export const skipped = { action: 'unchanged', problems: [] } as const;

@@ -82,9 +82,12 @@ export const createBayKind = (link: MakeLink): RecordKind<Bay> => ({
       locationColumns,
       new Set(records.map((record) => record.locationId)),
     );
-    const facilityOf = (record: Bay): string | undefined => {
-      const location = locations.get(record.locationId);
-      return location?.isActive ? location.ownerId : undefined;
+    const facilityOf = ({ locationId: id }: Bay): string | undefined => {
+      const stored = locations.get(id);
+      return (
+        (context.findGiven('location', id) as { facilityId?: string } | undefined)?.facilityId ??
+        (stored?.isActive ? stored.ownerId : undefined)
+      );
     };
     /** Before the bays (places/locks.ts). */
     const lock: Upsert<Bay>['lock'] = async (rows) => {

@@ -1,6 +1,6 @@
 // The record location: it belongs to one facility and may have opening hours.
 import type { MakeLink } from '@bay-booking/common/links';
-import { type Entry, type Problem, problem, type RecordKind } from '@bay-booking/records/record';
+import { type Entry, findRepeated, type Problem, type RecordKind } from '@bay-booking/records/record';
 import { query, send } from '@bay-booking/service/database/database';
 import { responseSchema, textSchema } from '../http/schemas.ts';
 import { knownFields, type OpeningHours } from '../opening-hours/hours.ts';
@@ -71,7 +71,8 @@ export const createLocationKind = (bay: ReturnType<typeof createBayKind>, link: 
     // Sent without waiting. The locks ensure that the opening hours do not change.
     for (const [facility, group] of Map.groupBy(records, (record) => record.facilityId))
       send(tx, lock, [facility, group.map(({ id }) => id)]);
-    const facilityOf = (record: Location) => (active.has(record.facilityId) ? record.facilityId : undefined);
+    const facilityOf = ({ facilityId: id }: Location) =>
+      active.has(id) || context.findGiven('facility', id) ? id : undefined;
     const complete = (record: LocationInput, before: LocationInput | undefined): Location =>
       recordOf({ ...before, ...record });
     return (await upsertPlaces<Location>(tx, table, records, { context, facilityOf, complete })).outcomes;
@@ -80,15 +81,5 @@ export const createLocationKind = (bay: ReturnType<typeof createBayKind>, link: 
   remove: (tx, id, { clientId }, check) => removePlace<Location>(tx, table, id, { clientId, check, link }),
 });
 
-/** Also called for values of any type. */
-function findRepeatedDates(record: Entry): readonly Problem[] {
-  const exceptions = (record.openingHours as { exceptions?: unknown } | null | undefined)?.exceptions;
-  if (!Array.isArray(exceptions)) return [];
-  const dates = exceptions.map((exception: { date?: unknown } | null) => exception?.date);
-  return dates.flatMap((date, index) => {
-    const first = dates.indexOf(date);
-    const path = (position: number): string => `/openingHours/exceptions/${position}/date`;
-    if (typeof date !== 'string' || first === index) return [];
-    return [problem(path(index), 'duplicate', `is the same as ${path(first)}`)];
-  });
-}
+const findRepeatedDates = ({ openingHours: hours }: Entry): readonly Problem[] =>
+  findRepeated((hours as Entry | null | undefined)?.exceptions, '/openingHours/exceptions', 'date');

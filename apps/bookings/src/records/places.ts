@@ -2,12 +2,12 @@
 import {
   type ChangeContext,
   createReads,
-  isWritten,
   type Outcome,
   outcomeOf,
   type Problem,
   problem,
   Stored,
+  toWrite,
 } from '@bay-booking/records/record';
 import { type Queryable, query, send, type Transaction } from '@bay-booking/service/database/database';
 
@@ -125,7 +125,7 @@ export function storeOutcomes<R extends { readonly id: string }>(
   facilityIdOf: (record: R) => string,
   context: ChangeContext,
 ): readonly R[] {
-  const written = outcomes.filter((outcome) => isWritten(outcome, context));
+  const written = toWrite(outcomes, context);
   const events = written.map(({ action, after: { record }, changed }) => ({
     action: `${kind}.${action === 'create' ? 'created' : 'updated'}`,
     facilityId: facilityIdOf(record),

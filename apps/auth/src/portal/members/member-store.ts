@@ -63,6 +63,20 @@ const countMembers = (kind: AccountKind): string =>
   `(select count(*)::int from membership o join account a on a.id = o.account_id
      where o.facility_id = f.id and a.kind = '${kind}')`;
 
+/** Withdraws the undecided invitations of this account, which has lost the right to make them. */
+export const withdrawInvitations = (
+  tx: Queryable,
+  facilityId: string,
+  accountId: string,
+  which: 'all' | 'staff',
+): Promise<readonly WithdrawnInvitation[]> =>
+  query<WithdrawnInvitation>(
+    tx,
+    `update invitation set withdrawn_at = now() where facility_id = $1 and invited_by = $2
+        and accepted_at is null and withdrawn_at is null and ($3 = 'all' or role = $3) returning id, email, role`,
+    [facilityId, accountId, which],
+  );
+
 export type MemberStore = ReturnType<typeof createMemberStore>;
 
 export function createMemberStore({ db }: { db: Database }) {
@@ -81,20 +95,6 @@ export function createMemberStore({ db }: { db: Database }) {
     );
     return others.length === 0;
   };
-
-  /** Withdraws the undecided invitations of this account. */
-  const withdrawInvitations = (
-    tx: Queryable,
-    facilityId: string,
-    accountId: string,
-    which: 'all' | 'staff',
-  ): Promise<readonly WithdrawnInvitation[]> =>
-    query<WithdrawnInvitation>(
-      tx,
-      `update invitation set withdrawn_at = now() where facility_id = $1 and invited_by = $2
-          and accepted_at is null and withdrawn_at is null and ($3 = 'all' or role = $3) returning id, email, role`,
-      [facilityId, accountId, which],
-    );
 
   /** Runs `change` if it is permitted and the member is not the last owner. */
   const changeMember = (
