@@ -40,7 +40,7 @@ async function visit(
   const page = await sharedPage;
   await page.removeAllListeners();
   // A URL that differs from the previous one only in its fragment would not load the page again.
-  await page.goto(`${system.bookings}/health/live`);
+  await page.goto('about:blank');
   await page.setViewportSize({ width, height: 900 });
   await page.emulateMedia({ colorScheme });
   const origins = new Set<string>();
