@@ -164,10 +164,10 @@ describeInChromium('the day sheet', () => {
     await drag(page, ['bay-n1-06', 14.2], ['bay-n1-07', 15.2]);
     await page.mouse.up();
     await press(page, 'All of the party');
-    await toast(page).filter({ hasText: 'The party was moved' }).waitFor();
+    await toast(page).filter({ hasText: 'Moved to Bay 7, 15:00–16:00, with all of the party.' }).waitFor();
     expect((await namesOf(page, 'Party')).toSorted()).toEqual([
-      'Party 15:00–16:00 party, Bay 7',
-      'Party 15:00–16:00 party, Bay 8',
+      'Party 15:00–16:00 group, Bay 7',
+      'Party 15:00–16:00 group, Bay 8',
     ]);
     await booking(page, 'Party').first().click();
     await fill(page, { Name: 'Party of one' });
@@ -324,6 +324,45 @@ describeInChromium('the day sheet', () => {
     expect(weekly).toMatchObject({ tuesday: [{ opens: '07:00', closes: '22:00' }] });
     expect(exceptions).toContainEqual({ date, hours: [{ opens: '08:00', closes: '20:00' }] });
     await system.call('DELETE', '/api/booking-locations/loc-north-2/opening-hours');
+  }, 60_000);
+
+  test('closures and opening hours: a second save keeps what the other person has changed', async () => {
+    const date = nextDay();
+    const times = { startDate: at(date, '09:00'), endDate: at(date, '12:00') };
+    const closure = { bayIds: ['bay-n2-01'], reason: 'Net torn' };
+    const { id } = await system.call('POST', '/api/booking-closures', { ...closure, ...times });
+    const page = await system.open(queryOf(date, 'loc-north-2'), tall);
+    await page.locator('.closure').click({ position: { x: 5, y: 5 } });
+    await system.call('PUT', `/api/booking-closures/${id}`, { ...closure, ...times, endDate: at(date, '13:00') });
+    await fill(page, { Reason: 'Net torn again' });
+    await press(page, 'Save');
+    await page
+      .getByText('Someone else changed the closure: the end from 12:00 to 13:00. Your change was not saved.')
+      .waitFor();
+    expect(await dialog(page).getByLabel('To').inputValue()).toBe(`${date}T13:00`);
+    await press(page, 'Save');
+    await toast(page).filter({ hasText: 'The closure was saved.' }).waitFor();
+    expect(await system.call('GET', `/api/booking-closures/${id}`)).toMatchObject({
+      reason: 'Net torn again',
+      endDate: new Date(at(date, '13:00')).toISOString(),
+    });
+    await system.call('DELETE', `/api/booking-closures/${id}`);
+
+    const path = '/api/booking-locations/loc-north-2/opening-hours';
+    const open = [{ opens: '07:00', closes: '22:00' }];
+    await press(page, 'Opening hours');
+    await system.call('PUT', path, { weekly: { monday: open }, exceptions: [] });
+    await fill(page, { Tuesday: '08:00-20:00' });
+    await press(page, 'Save');
+    await page
+      .getByText('Someone else changed the opening hours: the entry for Monday from always open to 07:00-22:00')
+      .waitFor();
+    expect(await dialog(page).getByLabel('Tuesday').inputValue()).toBe('08:00-20:00');
+    await press(page, 'Save');
+    await toast(page).filter({ hasText: 'The opening hours were saved.' }).waitFor();
+    const { weekly } = await system.call<{ weekly: object }>('GET', path);
+    expect(weekly).toEqual({ monday: open, tuesday: [{ opens: '08:00', closes: '20:00' }] });
+    await system.call('DELETE', path);
   }, 60_000);
 
   test('changes of other programs appear within 2 s, and after a lost connection by themselves', async () => {

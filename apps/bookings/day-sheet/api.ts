@@ -5,7 +5,6 @@ import {
   BookingsStepUpError,
   createBookingsClient,
 } from '@bay-booking/client';
-import { currentDraft } from './forms/form.ts';
 import * as signIn from './sign-in.ts';
 
 /**
@@ -52,7 +51,7 @@ async function observedFetch(url: string | URL | Request, init?: RequestInit): P
   }
 }
 
-const placeNow = (): signIn.Place => ({ search: location.search, draft: currentDraft() });
+const placeNow = (): signIn.Place => ({ search: location.search, draft: signIn.drafts.current?.() });
 
 /** Gets a new token without losing what was typed. Throws if a token that is seconds old was rejected. */
 async function renewToken(): Promise<string> {

@@ -3,7 +3,6 @@ import type { BookingLocation, Me } from '@bay-booking/client';
 import { client } from './api.ts';
 import { dateAt, readDate } from './day/time.ts';
 import { button, h } from './dom.ts';
-import { currentDraft } from './forms/form.ts';
 import { forgetChoices } from './sheet/choices.ts';
 import { showSheet } from './sheet/sheet.ts';
 import * as signIn from './sign-in.ts';
@@ -80,7 +79,7 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
     history.replaceState(null, '', `?${new URLSearchParams({ location: chosen.id, date })}`);
     search = location.search;
     try {
-      const reload = () => open(currentDraft());
+      const reload = () => open(signIn.drafts.current?.());
       await showSheet({ me, locations, location: chosen, date, draft, go, reload }, signal);
     } catch (error) {
       if (signal.aborted) return;

@@ -5,8 +5,13 @@ import * as oauth from 'oauth4webapi';
 export interface Draft {
   readonly kind: string;
   readonly context: unknown;
-  readonly values: readonly (readonly [string, string])[];
+  /** By the name of the field. A field that is left out keeps its value. */
+  readonly values: Readonly<Record<string, readonly string[]>>;
+  readonly problem?: string;
 }
+
+/** Returns what is typed in the open form. */
+export const drafts: { current?: (() => Draft) | undefined } = {};
 
 export interface Place {
   readonly search: string;

@@ -1,141 +1,138 @@
-// Changes bookings with If-Match, so that a change never overwrites a version that the user has not seen.
-import {
-  type BookingGroup,
-  BookingsApiError,
-  type CreateBooking,
-  type UpdateBooking,
-  type Versioned,
-} from '@bay-booking/client';
+// Changes bookings, closures and opening hours with If-Match, so that a change never overwrites a version that the user
+// has not seen.
+import { BookingsApiError, type CreateBooking, type UpdateBooking, type Versioned } from '@bay-booking/client';
 import { catchUp, client } from '../api.ts';
 import { bayNameOf, type Day, type SheetBooking } from './day.ts';
-import { differences, RejectedRequest, SentenceError } from './sentences.ts';
+import { ChangedMeanwhile, changesBetween, RejectedRequest } from './sentences.ts';
 import { clockAt } from './time.ts';
 
-export interface Change {
-  readonly bayId: string;
-  readonly userAlias: string;
-  readonly startDate: string;
-  readonly endDate: string;
+export type Change = Required<Pick<UpdateBooking, 'bayId' | 'userAlias' | 'startDate' | 'endDate'>>;
+
+const hasStatus = (error: unknown, ...statuses: readonly number[]): boolean =>
+  error instanceof BookingsApiError && statuses.includes(error.status);
+
+export interface Target<Content> {
+  /** Names the resource in a sentence. */
+  readonly name: string;
+  readonly read: () => Promise<Versioned<Content>>;
+  /** Says what another person has changed since the user saw the resource. */
+  readonly changesIn: (current: Content) => string;
 }
 
-const compared = ({
-  id: _id,
-  _links,
-  lastUpdatedAt: _time,
-  etag: _etag,
-  ...fields
-}: Record<string, unknown> & object) => JSON.stringify(Object.entries(fields).sort());
+const maxAttempts = 3;
 
-const bodyOf = ({ bayId, userAlias, startDate, endDate }: Change): UpdateBooking => ({
-  bayId,
-  userAlias,
-  startDate,
-  endDate,
-});
-
-const isStatus = (error: unknown, status: number): boolean =>
-  error instanceof BookingsApiError && error.status === status;
-
-/** Somebody else has changed or cancelled the booking since the user saw it. `current` is undefined if it is gone. */
-export class ChangedMeanwhile extends SentenceError {
-  readonly current: SheetBooking | undefined;
-
-  constructor(seen: SheetBooking, current: SheetBooking | undefined, day: Day) {
-    const which = `${seen.userAlias} (${bayNameOf(day, seen.bayId)}, ${clockAt(seen.startDate, day.timeZone)})`;
-    const what = current ? differences(seen, current, day) || 'other fields' : '';
-    super(
-      current
-        ? `Someone else changed the booking of ${which}: ${what}. Your change was not saved.`
-        : `Someone else cancelled the booking of ${which}.`,
-    );
-    this.current = current;
+/** Changes a resource. @throws {ChangedMeanwhile} if it is not the one that the user saw */
+export async function ifUnchanged<Content extends object, Result>(
+  { name, read, changesIn }: Target<Content>,
+  change: (current: Versioned<Content>) => Promise<Result>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    const current = await read().catch(async (error: unknown) => {
+      if (!hasStatus(error, 404)) throw error;
+      await catchUp();
+      throw new ChangedMeanwhile(`Someone else removed ${name}.`, undefined);
+    });
+    const changes = changesIn(current);
+    if (changes) {
+      await catchUp();
+      throw new ChangedMeanwhile(`Someone else changed ${name}: ${changes}. Your change was not saved.`, current);
+    }
+    try {
+      return await change(current);
+    } catch (error) {
+      // Somebody changed the resource between the two requests, perhaps a field that the page does not show.
+      if (attempt === maxAttempts || !hasStatus(error, 404, 412)) throw error;
+    }
   }
 }
 
-/** Reads the version that the service has now. @throws {ChangedMeanwhile} if it is not the one that the user saw */
-async function readSeen(seen: SheetBooking, day: Day) {
-  const current = await client.bookings.get(seen.id).catch((error) => {
-    if (isStatus(error, 404)) throw new ChangedMeanwhile(seen, undefined, day);
-    throw error;
+/** Removes a resource. If the resource is gone, the user has what the user wants. */
+export async function removeIfUnchanged<Content extends object>(
+  target: Target<Content>,
+  remove: (options: { readonly ifMatch: string }) => Promise<unknown>,
+): Promise<void> {
+  await ifUnchanged(target, ({ etag }) => remove({ ifMatch: etag })).catch((error: unknown) => {
+    if (!(error instanceof ChangedMeanwhile && !error.current)) throw error;
   });
-  checkSeen(seen, current, day);
-  return current;
 }
 
-function checkSeen(seen: SheetBooking, current: SheetBooking | undefined, day: Day): void {
-  if (!current || compared({ ...current }) !== compared({ ...seen })) throw new ChangedMeanwhile(seen, current, day);
+/** If the response to an earlier attempt was lost, the resource already has the requested values. */
+export const changesSince = (original: object, requested: object | undefined, current: object, day: Day): string =>
+  requested && changesBetween(current, { ...current, ...requested }, day) === ''
+    ? ''
+    : changesBetween(original, current, day);
+
+/** A booking that the user saw, alone or with the whole group. */
+export interface Seen {
+  readonly booking: SheetBooking;
+  readonly all: boolean;
+  readonly day: Day;
 }
 
-async function ifUnchanged<Result>(seen: SheetBooking, day: Day, change: (etag: string) => Promise<Result>) {
-  try {
-    return await change((await readSeen(seen, day)).etag);
-  } catch (error) {
-    // A change between the two requests: reading again says what it was.
-    const cause = isStatus(error, 412) ? await readSeen(seen, day).catch((changed: unknown) => changed) : error;
-    if (cause instanceof ChangedMeanwhile) await catchUp();
-    throw cause instanceof Error ? cause : error;
-  }
-}
+type Bookings = { readonly bookings: readonly SheetBooking[] };
 
-export async function updateBooking(seen: SheetBooking, change: Change, day: Day): Promise<SheetBooking> {
-  const saved = await ifUnchanged(seen, day, (ifMatch) =>
-    client.bookings.update(seen.id, bodyOf(change), { ifMatch }),
-  ).catch((error: unknown) => {
-    // The response to an earlier attempt was lost: the booking already is what the user wants.
-    const current = error instanceof ChangedMeanwhile ? error.current : undefined;
-    if (current && JSON.stringify(bodyOf(current)) === JSON.stringify(bodyOf(change))) return { ...current, etag: '' };
-    throw error;
-  });
-  const { etag: _etag, ...booking } = saved;
-  return booking;
-}
-
-export async function cancelBooking(seen: SheetBooking, day: Day): Promise<void> {
-  await ifUnchanged(seen, day, (ifMatch) => client.bookings.delete(seen.id, { ifMatch }));
+function targetOf({ booking, all, day }: Seen, requested?: Change) {
+  const { id, groupId, userAlias, bayId, startDate } = booking;
+  const shared = {
+    name: `the booking of ${userAlias} (${bayNameOf(day, bayId)}, ${clockAt(startDate, day.timeZone)})`,
+    changesIn: ({ bookings }: Bookings) => {
+      const current = bookings.find((one) => one.id === id);
+      return current ? changesSince(booking, requested, current, day) : 'it was cancelled';
+    },
+  };
+  type Bodies = readonly (Change & { readonly id: string })[];
+  if (all && groupId)
+    return {
+      ...shared,
+      // One request reads all bookings, so If-Match protects exactly the version that is compared.
+      read: (): Promise<Versioned<Bookings>> => client.groups.get(groupId),
+      write: async (bodies: Bodies, ifMatch: string) =>
+        (await client.groups.replace(groupId, { bookings: [...bodies] }, { ifMatch })).etag,
+      remove: (options: { readonly ifMatch: string }) => client.groups.delete(groupId, options),
+    };
+  return {
+    ...shared,
+    read: async (): Promise<Versioned<Bookings>> => {
+      const { etag, ...current } = await client.bookings.get(id);
+      return { bookings: [current], etag };
+    },
+    write: async ([body]: Bodies, ifMatch: string) =>
+      (await client.bookings.update(id, body as Change, { ifMatch })).etag,
+    remove: (options: { readonly ifMatch: string }) => client.bookings.delete(id, options),
+  };
 }
 
 /**
- * Changes every booking of a party that has not ended: `change` gives the new values of each. Returns a function that
- * restores the party, unless somebody has changed it since.
+ * Changes a booking, or all bookings of its group that have not ended. Returns a function that restores them, unless
+ * somebody has changed them since.
  */
-export async function updateParty(
-  seen: SheetBooking,
+export async function changeBookings(
+  seen: Seen,
   change: (booking: SheetBooking) => Change,
-  day: Day,
 ): Promise<() => Promise<void>> {
-  const { bookings: before, etag } = await readParty(seen, day);
-  const open = before.filter(({ endDate }) => Date.parse(endDate) > Date.now());
-  const replace = async (bookings: readonly (Change & { id: string })[], ifMatch: string) => {
-    const bodies = bookings.map((booking) => ({ id: booking.id, ...bodyOf(booking) }));
-    const saved = await client.groups
-      .replace(seen.groupId ?? '', { bookings: bodies }, { ifMatch })
-      .catch((error: unknown) => Promise.reject(new RejectedRequest(error, bodies)));
-    return saved.etag;
-  };
-  const newEtag = await replace(
-    open.map((booking) => ({ id: booking.id, ...change(booking) })),
-    etag,
-  );
-  return async () => {
-    await replace(open, newEtag);
-  };
+  const target = targetOf(seen, change(seen.booking));
+  return ifUnchanged(target, async ({ bookings, etag }) => {
+    const changeable = bookings.filter(({ endDate }) => !seen.all || Date.parse(endDate) > Date.now());
+    const write = (changeOf: (booking: SheetBooking) => Change, ifMatch: string): Promise<string> => {
+      const bodies = changeable.map((booking) => {
+        const { bayId, userAlias, startDate, endDate } = changeOf(booking);
+        return { id: booking.id, bayId, userAlias, startDate, endDate };
+      });
+      return target.write(bodies, ifMatch).catch((error) => {
+        throw hasStatus(error, 404, 412) ? error : new RejectedRequest(error, bodies);
+      });
+    };
+    const newEtag = await write(change, etag);
+    return async () => {
+      await write((before) => before, newEtag);
+    };
+  });
 }
 
-export async function cancelParty(seen: SheetBooking, day: Day): Promise<void> {
-  const { etag } = await readParty(seen, day);
-  await client.groups.delete(seen.groupId ?? '', { ifMatch: etag });
-}
-
-/** One request reads all members, so If-Match protects exactly the version that is compared here. */
-async function readParty(seen: SheetBooking, day: Day): Promise<Versioned<BookingGroup>> {
-  const group = await client.groups.get(seen.groupId ?? '');
-  checkSeen(
-    seen,
-    group.bookings.find(({ id }) => id === seen.id),
-    day,
-  );
-  return group;
-}
+export const cancelBookings = (seen: Seen): Promise<void> => {
+  const target = targetOf(seen);
+  return removeIfUnchanged(target, target.remove);
+};
 
 const keys = new Map<string, string>();
 
@@ -163,4 +160,6 @@ export const createBookings = (bookings: readonly CreateBooking[]): Promise<void
     const [first] = bookings;
     if (first && bookings.length === 1) await client.bookings.create(first, { idempotencyKey });
     else await client.groups.create({ bookings: [...bookings] }, { idempotencyKey });
+  }).catch((error) => {
+    throw new RejectedRequest(error, bookings);
   });

@@ -32,13 +32,15 @@ const baysPerSearch = 100;
 export async function findBookings(
   on: BookingsClient,
   bayIds: readonly string[],
-  times: { readonly startDate: string; readonly endDate: string },
+  { startDate, endDate }: { readonly startDate: string; readonly endDate: string },
 ): Promise<SheetBooking[]> {
   const chunks = Array.from({ length: Math.ceil(bayIds.length / baysPerSearch) }, (_, index) =>
     bayIds.slice(index * baysPerSearch, (index + 1) * baysPerSearch),
   );
   // With `locationIds` instead, the search would omit bookings over midnight.
-  const found = chunks.map((chunk) => on.bookings.search({ bayIds: chunk, ...times, pageSize: 1_000 }).toArray());
+  const found = chunks.map((chunk) =>
+    on.bookings.search({ bayIds: chunk, startDate, endDate, pageSize: 1_000 }).toArray(),
+  );
   return (await Promise.all(found)).flat();
 }
 

@@ -1,12 +1,11 @@
 // Describes errors of the API in sentences that name the bay, the time and the other party.
 import { BookingsApiError, BookingsTokenError, type Problem } from '@bay-booking/client';
-import { doOverlap, intervalOf } from '../../src/time/interval.ts';
+import { weekdays } from '../../src/opening-hours/hours.ts';
 import { client, isConnectionProblem, stepUp } from '../api.ts';
-import { bayNameOf, type Day, findBookings, type SheetBooking } from './day.ts';
+import { bayNameOf, type Day, findBookings } from './day.ts';
 import { clockAt, type DayTimes, shortDateAt } from './time.ts';
 
-/** What the user wanted to book, close or change. A request for a group has several. */
-export interface Wanted {
+export interface RequestedBooking {
   readonly id?: string;
   readonly bayId: string;
   readonly startDate: string;
@@ -24,13 +23,23 @@ export class SentenceError extends Error {
   }
 }
 
-/** The service rejected a request with several bookings. The errors name positions in `wanted`. */
-export class RejectedRequest extends Error {
-  readonly wanted: readonly Wanted[];
+/** Somebody else has changed or removed the resource since the user saw it. `current` is undefined if it is gone. */
+export class ChangedMeanwhile extends SentenceError {
+  readonly current: object | undefined;
 
-  constructor(cause: unknown, wanted: readonly Wanted[]) {
+  constructor(message: string, current: object | undefined) {
+    super(message);
+    this.current = current;
+  }
+}
+
+/** The service rejected a request for bookings. Its problems name positions in `requested`. */
+export class RejectedRequest extends Error {
+  readonly requested: readonly RequestedBooking[];
+
+  constructor(cause: unknown, requested: readonly RequestedBooking[]) {
     super('the request was rejected', { cause });
-    this.wanted = wanted;
+    this.requested = requested;
   }
 }
 
@@ -38,7 +47,10 @@ const noConnection = 'There is no connection to the service. What you typed is s
 const unreachable = 'The authorization server does not respond. What you typed is still here: try again later.';
 
 /** `18:00–19:00`, with dates if the booking is not within the day of the sheet. */
-export function timesOf({ startDate, endDate }: Pick<Wanted, 'startDate' | 'endDate'>, day: DayTimes): string {
+export function timesOf(
+  { startDate, endDate }: Pick<RequestedBooking, 'startDate' | 'endDate'>,
+  day: DayTimes,
+): string {
   const [from, to] = [clockAt(startDate, day.timeZone), clockAt(endDate, day.timeZone)];
   // A big day has thousands of bookings, and formatting their dates too would take half of the time of drawing.
   if (Date.parse(startDate) >= day.start && Date.parse(endDate) <= day.end) return `${from}–${to}`;
@@ -46,75 +58,84 @@ export function timesOf({ startDate, endDate }: Pick<Wanted, 'startDate' | 'endD
   return first === last ? `${first} ${from}–${to}` : `${first} ${from}–${last} ${to}`;
 }
 
-/** Says from when a bay is booked and by whom. */
-const takenSentence = (day: Day, { bayId, startDate, userAlias }: SheetBooking): string =>
-  `${bayNameOf(day, bayId)} is booked from ${clockAt(startDate, day.timeZone)} by ${userAlias}.`;
-
-/** Finds the bookings in the way, by the index of the wanted booking. */
-async function findConflicts(wanted: readonly Wanted[]): Promise<ReadonlyMap<number, readonly SheetBooking[]>> {
-  const sortedOf = (field: 'startDate' | 'endDate') => wanted.map((one) => one[field]).sort();
-  const found = await findBookings(client, [...new Set(wanted.map(({ bayId }) => bayId))], {
-    startDate: sortedOf('startDate')[0] ?? '',
-    endDate: sortedOf('endDate').at(-1) ?? '',
-  });
-  const own = new Set(wanted.map(({ id }) => id));
-  return new Map(
-    wanted.map((one, index) => [
-      index,
-      found.filter(
-        (other) => other.bayId === one.bayId && !own.has(other.id) && doOverlap(intervalOf(other), intervalOf(one)),
-      ),
-    ]),
-  );
-}
+export const titleOf = (weekday: string): string => weekday.charAt(0).toUpperCase() + weekday.slice(1);
 
 const labels: Readonly<Record<string, string>> = {
-  userAlias: 'The name',
-  externalBookingId: 'The reference',
-  bayId: 'The bay',
-  bayIds: 'The list of bays',
-  startDate: 'The start',
-  endDate: 'The end',
-  reason: 'The reason',
+  userAlias: 'name',
+  bayId: 'bay',
+  bayIds: 'list of bays',
+  startDate: 'start',
+  endDate: 'end',
+  externalBookingId: 'reference',
+  reason: 'reason',
+  groupId: 'group',
+  exceptions: 'list of exceptions',
+  ...Object.fromEntries(weekdays.map((weekday) => [weekday, `entry for ${titleOf(weekday)}`])),
 };
 
-/** The field of the error in the body of the request, without its position in a list. */
-const fieldOf = ({ contextData }: Problem): string => String(contextData.field ?? '').replace(/^bookings\[\d+\]\./, '');
+/** Says how a field has changed, such as `the bay from Bay 1 to Bay 4`. */
+export function changeOf(field: string, before: unknown, after: unknown, day: Day): string {
+  const shown = (value: unknown): string => {
+    if (value === null || value === undefined || value === '') return field === 'bayIds' ? 'all bays' : 'nothing';
+    if (field === 'bayId' || field === 'bayIds')
+      return [value]
+        .flat()
+        .map((id) => bayNameOf(day, String(id)))
+        .join(', ');
+    if (field.endsWith('Date')) return shortTime(String(value), day);
+    return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  };
+  const [from, to] = [shown(before), shown(after)];
+  return from === to ? '' : `the ${labels[field] ?? field} from ${from} to ${to}`;
+}
+
+/** Says what differs between two versions of a resource, in the fields that the page shows. */
+export const changesBetween = (before: object, after: object, day: Day): string =>
+  Object.keys(labels)
+    .map((field) => changeOf(field, Reflect.get(before, field), Reflect.get(after, field), day))
+    .filter(Boolean)
+    .join(', ');
+
+/** The API names a field such as `bookings[0].userAlias` or `weekly.monday[0].closes`. */
+const fieldOf = ({ contextData }: Problem): string =>
+  String(contextData.field ?? '')
+    .replace(/^bookings\[\d+\]\.|^weekly\./, '')
+    .replace(/\[.*/, '');
 
 function generalSentence(problem: Problem): string {
   const { code, description, moreInfo } = problem;
-  const label = labels[fieldOf(problem)] ?? fieldOf(problem);
+  const label = `The ${labels[fieldOf(problem)] ?? fieldOf(problem)}`;
   const sentences: Readonly<Record<string, string>> = {
     ERR00001: `${label} is missing.`,
-    ERR00002: `${label} is not valid${moreInfo ? `: ${moreInfo}` : ''}.`,
+    // `moreInfo` begins with the name of the field in the body.
+    ERR00002: `${label} is not valid: ${moreInfo.replace(/^\S+: /, '')}.`,
     ERR00010: 'The end must be after the start.',
     ERR00011: 'This time is in the past.',
     ERR00012: 'This bay does not exist any more. Reload the page.',
     ERR00403: 'Your account may not do this here. Ask an owner of the range for the right.',
     ERR00404: 'Someone else removed this.',
-    ERR00412: 'Someone else changed this. Close the form and open it again to see the change.',
+    ERR00412: 'Someone else has changed this since. Nothing was saved.',
     ERR00429: 'Too many requests. Wait a minute and try again.',
     CLOS00001: 'The range has 1000 closures that have not ended. Remove some of them first.',
   };
   return sentences[code] ?? `${description} ${moreInfo}`.trim();
 }
 
-async function sentencesOf(
-  problem: Problem,
-  day: Day,
-  wanted: readonly Wanted[],
-  findAll: () => ReturnType<typeof findConflicts>,
-) {
+async function sentencesOf(problem: Problem, day: Day, requested: readonly RequestedBooking[]): Promise<string[]> {
   const { code, contextData, moreInfo } = problem;
-  const index = typeof contextData.index === 'number' ? contextData.index : 0;
-  const one = wanted[index];
+  const one = requested[Number(contextData.index ?? 0)];
   const bay = one ? bayNameOf(day, one.bayId) : 'The bay';
   if (code === 'BOOK00001')
     return [`The reference ${one?.externalBookingId ?? ''} is already used by another booking.`];
   if (code === 'BOOK00002') {
-    const others = (await findAll()).get(index) ?? [];
+    // If the bookings in the way cannot be read, the sentence does not name them.
+    const found = one ? await findBookings(client, [one.bayId], one).catch(() => []) : [];
+    const others = found.filter((other) => !requested.some(({ id }) => id === other.id));
     const held = contextData.heldUntil;
-    if (others.length > 0) return others.map((other) => takenSentence(day, other));
+    if (others.length > 0)
+      return others.map(
+        (other) => `${bay} is booked from ${clockAt(other.startDate, day.timeZone)} by ${other.userAlias}.`,
+      );
     return [held ? `${bay} is held until ${clockAt(String(held), day.timeZone)}.` : `${bay} is taken at this time.`];
   }
   if (code === 'BOOK00003') {
@@ -140,55 +161,37 @@ export interface Description {
   /** The field of the form that the error belongs to, if there is one. */
   readonly field?: string | undefined;
   readonly text: string;
-  /** The position of the wanted booking. */
-  readonly index: number;
+  /** The position of the requested booking. */
+  readonly index?: number;
 }
 
 /** Describes an error. Leaves the page for auth if the error asks for a step-up. */
 export async function describeError(
   error: unknown,
   day: Day,
-  wanted: readonly Wanted[] = [],
+  requested: readonly RequestedBooking[] = [],
 ): Promise<readonly Description[]> {
-  if (error instanceof RejectedRequest) return describeError(error.cause, day, error.wanted);
+  if (error instanceof RejectedRequest) return describeError(error.cause, day, error.requested);
   try {
     await stepUp(error);
   } catch {
-    return [{ text: unreachable, index: 0 }];
+    return [{ text: unreachable }];
   }
-  if (error instanceof SentenceError) return [{ text: error.message, field: error.field, index: 0 }];
+  if (error instanceof SentenceError) return [{ text: error.message, field: error.field }];
   if (error instanceof BookingsApiError && error.problems.length > 0) {
-    let conflicts: ReturnType<typeof findConflicts> | undefined;
-    const findAll = () => {
-      // If the bookings in the way cannot be read, the sentence does not name them.
-      conflicts ??= findConflicts(wanted).catch(() => new Map());
-      return conflicts;
-    };
     const described = error.problems.map(async (problem) => {
-      const texts = await sentencesOf(problem, day, wanted, findAll);
       const index = Number(problem.contextData.index ?? 0);
-      return texts.map((text) => ({ text, index, field: fieldsOfCodes[problem.code] ?? fieldOf(problem) }));
+      const field = fieldsOfCodes[problem.code] ?? fieldOf(problem);
+      return (await sentencesOf(problem, day, requested)).map((text) => ({ text, index, field }));
     });
     return (await Promise.all(described)).flat();
   }
-  if (isConnectionProblem(error)) return [{ text: noConnection, index: 0 }];
-  if (error instanceof BookingsTokenError) return [{ text: unreachable, index: 0 }];
-  return [{ text: `This did not work: ${error instanceof Error ? error.message : String(error)}.`, index: 0 }];
+  if (isConnectionProblem(error)) return [{ text: noConnection }];
+  if (error instanceof BookingsTokenError) return [{ text: unreachable }];
+  return [{ text: `This did not work: ${error instanceof Error ? error.message : String(error)}.` }];
 }
 
-const changedFields = ['userAlias', 'bayId', 'startDate', 'endDate', 'externalBookingId'] as const;
-
-/** Says what differs between two versions of a booking, for example after a 412. */
-export function differences(before: SheetBooking, after: SheetBooking, day: Day): string {
-  const shown = (field: (typeof changedFields)[number], { [field]: value = 'none' }: SheetBooking) =>
-    field === 'bayId' ? bayNameOf(day, value) : field.endsWith('Date') ? shortTime(value, day) : value;
-  return changedFields
-    .filter((field) => before[field] !== after[field])
-    .map((field) => `${labels[field]?.toLowerCase()} from ${shown(field, before)} to ${shown(field, after)}`)
-    .join(', ');
-}
-
-export function shortTime(time: string, day: DayTimes): string {
+function shortTime(time: string, day: DayTimes): string {
   const isOfDay = Date.parse(time) >= day.start && Date.parse(time) <= day.end;
   const clock = clockAt(time, day.timeZone);
   return isOfDay ? clock : `${shortDateAt(time, day.timeZone)} ${clock}`;

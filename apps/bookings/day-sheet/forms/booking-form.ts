@@ -1,21 +1,13 @@
 // The forms for new bookings and for a booking: change, move, lengthen, cancel, and the way to its history.
 import { BookingsApiError, type CreateBooking, weekly } from '@bay-booking/client';
 import { client } from '../api.ts';
-import {
-  type Change,
-  ChangedMeanwhile,
-  cancelBooking,
-  cancelParty,
-  createBookings,
-  updateBooking,
-  updateParty,
-} from '../day/bookings.ts';
+import { type Change, cancelBookings, changeBookings, createBookings } from '../day/bookings.ts';
 import { bayNameOf, type Day, type SheetBooking } from '../day/day.ts';
-import { describeError, SentenceError, timesOf, type Wanted } from '../day/sentences.ts';
+import { describeError, SentenceError, timesOf } from '../day/sentences.ts';
 import { instantOf, localAt, shortDateAt } from '../day/time.ts';
 import { button, h, notify } from '../dom.ts';
 import type { Draft } from '../sign-in.ts';
-import { type FieldOptions, type Form, openForm } from './form.ts';
+import { type Form, field, openForm } from './form.ts';
 import { showHistory } from './history.ts';
 
 export interface FormContext {
@@ -34,81 +26,76 @@ export interface NewBooking {
 /** The API accepts 60 bookings in a group. */
 const maxBookings = 60;
 
-const bayOptions = (day: Day) => day.bays.map(({ id, name }) => [id, name] as const);
+const baysOf = (day: Day) => day.bays.map(({ id, name }) => [id, name] as const);
 
-const timeFields = (day: Day, start: number, end: number): FieldOptions[] => [
-  { name: 'startDate', label: 'From', type: 'datetime-local', value: localAt(start, day.timeZone) },
-  { name: 'endDate', label: 'To', type: 'datetime-local', value: localAt(end, day.timeZone) },
+export const timeFields = (day: Day, start: number | string, end: number | string): HTMLElement[] => [
+  field('datetime-local', 'startDate', 'From', localAt(new Date(start).getTime(), day.timeZone)),
+  field('datetime-local', 'endDate', 'To', localAt(new Date(end).getTime(), day.timeZone)),
 ];
 
-const text = (values: FormData, name: string): string => String(values.get(name) ?? '').trim();
+export const readText = (values: FormData, name: string): string => String(values.get(name) ?? '').trim();
 
 /** If a time was not edited, the instant stays: a wall-clock time alone can mean two instants. */
 export function readTime(values: FormData, name: string, day: Day, before: string | number): string {
-  const local = text(values, name);
+  const local = readText(values, name);
   const instant = new Date(before);
   if (local === localAt(instant.getTime(), day.timeZone)) return instant.toISOString();
-  if (!local) throw new SentenceError(`Please enter when it ${name === 'startDate' ? 'begins' : 'ends'}.`);
+  if (!local) throw new SentenceError(`Please enter when it ${name === 'startDate' ? 'begins' : 'ends'}.`, name);
   return instantOf(local, day.timeZone);
 }
 
-export function openNewBooking(context: FormContext, initial: NewBooking, draft?: Draft['values']): void {
-  const { day } = context;
-  let wanted: readonly CreateBooking[] = [];
+export function openNewBooking({ day }: FormContext, initial: NewBooking, draft?: Draft): void {
   /** The series whose dates are known to be free. */
   let checked = '';
   const form = openForm(
     {
       title: 'New booking',
-      draft: { kind: 'new', context: initial },
-      fields: [
-        { name: 'userAlias', label: 'Name', attributes: { required: true, maxlength: 256 } },
-        { name: 'bayId', label: 'Bays', type: 'checkboxes', options: bayOptions(day), value: initial.bayIds },
+      day,
+      kind: 'new',
+      context: initial,
+      content: [
+        field('text', 'userAlias', 'Name', '', { required: true, maxlength: 256 }),
+        field('checkboxes', 'bayId', 'Bays', initial.bayIds, { options: baysOf(day) }),
         ...timeFields(day, initial.start, initial.end),
-        { name: 'externalBookingId', label: 'Reference (optional)', attributes: { maxlength: 256 } },
-        {
-          name: 'weeks',
-          label: 'Repeat weekly: number of weeks',
-          type: 'number',
-          value: '1',
-          attributes: { min: 1, max: maxBookings },
+        field('text', 'externalBookingId', 'Reference (optional)', '', { maxlength: 256 }),
+        field('number', 'weeks', 'Repeat weekly: number of weeks', '1', {
+          min: 1,
+          max: maxBookings,
           hint: '1 books this day only. With more weeks, the dates are checked before anything is saved.',
-        },
+        }),
       ],
       submitLabel: 'Book',
-      describe: (error) => describeError(error, day, wanted),
       save: async (values, opened) => {
-        wanted = readSeries(values, day, initial);
-        const weeks = Number(values.get('weeks'));
-        const series = JSON.stringify(wanted);
-        if (weeks > 1 && checked !== series) {
-          checked = (await checkSeries(wanted, context, opened)) ? series : '';
-          opened.setSubmitLabel(checked ? `Book all ${wanted.length}` : 'Check the dates again');
+        const requested = readSeries(values, day, initial);
+        const series = JSON.stringify(requested);
+        if (Number(values.get('weeks')) > 1 && checked !== series) {
+          checked = (await checkSeries(requested, day, opened)) ? series : '';
+          opened.setSubmitLabel(checked ? `Book all ${requested.length}` : 'Check the dates again');
           return false;
         }
-        await createBookings(wanted);
-        notify(wanted.length === 1 ? 'Booked.' : `${wanted.length} bookings were made.`);
+        await createBookings(requested);
+        notify(requested.length === 1 ? 'Booked.' : `${requested.length} bookings were made.`);
         return true;
       },
     },
     draft,
   );
-  form.element.addEventListener('input', () => {
+  const showEdited = (): void => {
     checked = '';
     form.showBelow();
-    form.setSubmitLabel(
-      Number(form.element.querySelector<HTMLInputElement>('#field-weeks')?.value) > 1 ? 'Check the dates' : 'Book',
-    );
-  });
+    form.setSubmitLabel(Number(form.values().get('weeks')) > 1 ? 'Check the dates' : 'Book');
+  };
+  form.element.addEventListener('input', showEdited);
+  showEdited();
   form.element.querySelector<HTMLElement>('#field-userAlias')?.focus();
 }
 
 function readSeries(values: FormData, day: Day, initial: NewBooking): readonly CreateBooking[] {
   const bayIds = values.getAll('bayId').map(String);
   const weeks = Number(values.get('weeks'));
-  const reference = text(values, 'externalBookingId');
-  if (bayIds.length === 0) throw new SentenceError('Please choose a bay.');
-  if (!Number.isInteger(weeks) || weeks < 1) throw new SentenceError('The number of weeks must be 1 or more.');
+  const reference = readText(values, 'externalBookingId');
+  if (bayIds.length === 0) throw new SentenceError('Please choose a bay.', 'bayId');
+  if (!Number.isInteger(weeks) || weeks < 1) throw new SentenceError('The number of weeks must be 1 or more.', 'weeks');
   if (bayIds.length * weeks > maxBookings)
     throw new SentenceError(`At most ${maxBookings} bookings can be made at once. Choose fewer bays or weeks.`);
   const [startDate, endDate] = [
@@ -117,10 +104,10 @@ function readSeries(values: FormData, day: Day, initial: NewBooking): readonly C
   ];
   const isSeries = weeks > 1 && endDate > startDate;
   const times = isSeries
-    ? weekly({ timeZone: day.timeZone, start: text(values, 'startDate'), end: text(values, 'endDate'), weeks })
+    ? weekly({ timeZone: day.timeZone, start: readText(values, 'startDate'), end: readText(values, 'endDate'), weeks })
     : [{ startDate, endDate }];
   const bookings = times.flatMap((time) =>
-    bayIds.map((bayId) => ({ bayId, userAlias: text(values, 'userAlias'), ...time })),
+    bayIds.map((bayId) => ({ bayId, userAlias: readText(values, 'userAlias'), ...time })),
   );
   return bookings.map((booking, index) =>
     // A reference is unique, so each further booking gets its number.
@@ -129,189 +116,135 @@ function readSeries(values: FormData, day: Day, initial: NewBooking): readonly C
 }
 
 /** Shows which dates are free and which are not. Returns whether all are free. */
-async function checkSeries(wanted: readonly CreateBooking[], { day }: FormContext, form: Form): Promise<boolean> {
-  const rejected = await client.groups.create({ bookings: [...wanted], dryRun: true }).then(
-    () => undefined,
+async function checkSeries(requested: readonly CreateBooking[], day: Day, form: Form): Promise<boolean> {
+  const problems = await client.groups.create({ bookings: [...requested], dryRun: true }).then(
+    () => [],
     (error: unknown) => {
-      if (error instanceof BookingsApiError && error.status === 400) return error;
+      if (error instanceof BookingsApiError && error.status === 400) return describeError(error, day, requested);
       throw error;
     },
   );
-  const problems = rejected ? await describeError(rejected, day, wanted) : [];
-  const items = wanted.map(({ startDate, bayId }, index) => {
-    const ofDate = problems.filter((problem) => problem.index === index).map((problem) => problem.text);
+  const items = requested.map(({ startDate, bayId }, place) => {
+    const texts = problems.filter(({ index }) => index === place).map(({ text }) => text);
     const when = `${shortDateAt(startDate, day.timeZone)}, ${bayNameOf(day, bayId)}: `;
-    return h('li', { class: ofDate.length > 0 ? 'conflict' : '' }, when, ofDate.length > 0 ? ofDate.join(' ') : 'free');
+    return h('li', { class: texts.length > 0 ? 'conflict' : '' }, when, texts.join(' ') || 'free');
   });
   const count = items.filter((item) => item.className === 'conflict').length;
   const summary =
     count > 0
-      ? `${count} of ${wanted.length} dates are not free. Nothing was saved.`
-      : `All ${wanted.length} dates are free. Nothing is saved yet.`;
+      ? `${count} of ${requested.length} dates are not free. Nothing was saved.`
+      : `All ${requested.length} dates are free. Nothing is saved yet.`;
   form.showBelow(h('div', { role: 'status' }, h('p', {}, summary), h('ul', { class: 'dates' }, ...items)));
   return count === 0;
 }
 
-export function openBooking(context: FormContext, seen: SheetBooking, draft?: Draft['values']): void {
+export function openBooking(context: FormContext, original: SheetBooking, draft?: Draft): void {
   const { day, mayWrite } = context;
-  let current = seen;
-  let wanted: Wanted = seen;
-  const options = bayOptions(day);
+  const { id, groupId, userAlias, bayId, startDate, endDate, externalBookingId } = original;
+  const bays = new Map([[bayId, bayNameOf(day, bayId)], ...baysOf(day)]);
   const party = [
     ['one', 'this one'],
     ['all', 'all of the party'],
   ] as const;
-  const isForAll = (values: FormData): boolean => values.get('party') === 'all';
+  const seenFor = (values: FormData) => ({ booking: original, all: values.get('party') === 'all', day });
   const form = openForm(
     {
-      title: `Booking of ${seen.userAlias}`,
-      draft: { kind: 'booking', context: seen },
-      fields: [
-        {
-          name: 'userAlias',
-          label: 'Name',
-          value: seen.userAlias,
-          attributes: { maxlength: 256, readonly: !mayWrite },
-        },
-        {
-          name: 'bayId',
-          label: 'Bay',
-          type: 'select',
-          options,
-          value: seen.bayId,
-          attributes: { disabled: !mayWrite },
-        },
-        ...timeFields(day, Date.parse(seen.startDate), Date.parse(seen.endDate)).map((field) => ({
-          ...field,
-          attributes: { readonly: !mayWrite },
-        })),
-        ...(seen.groupId && mayWrite
-          ? [{ name: 'party', label: 'Apply to', type: 'select' as const, options: party, value: 'one' }]
-          : []),
+      title: `Booking of ${userAlias}`,
+      day,
+      kind: 'booking',
+      context: original,
+      content: [
+        field('text', 'userAlias', 'Name', userAlias, { maxlength: 256 }),
+        field('select', 'bayId', 'Bay', bayId, { options: [...bays] }),
+        ...timeFields(day, startDate, endDate),
+        groupId !== undefined && mayWrite && field('select', 'party', 'Apply to', 'one', { options: party }),
+        externalBookingId !== undefined && h('p', {}, `Reference: ${externalBookingId}`),
       ],
-      content: [seen.externalBookingId ? h('p', {}, `Reference: ${seen.externalBookingId}`) : undefined],
-      submitLabel: mayWrite ? 'Save' : undefined,
+      submitLabel: mayWrite && 'Save',
       buttons: [
-        mayWrite && button('Cancel booking', () => askToCancel(form), { class: 'danger' }),
-        button('History', () => void form.run(async () => showHistory(day, context.subject, current))),
+        mayWrite && button('Cancel booking', askToCancel, { class: 'danger' }),
+        button('History', () => void form.run(async () => showHistory(day, context.subject, original))),
       ],
-      describe: async (error) => {
-        if (error instanceof ChangedMeanwhile && error.current) {
-          showNewValues(form.element, current, error.current, day);
-          current = error.current;
-        }
-        return describeError(error, day, [wanted]);
-      },
       save: async (values) => {
         const change: Change = {
-          userAlias: text(values, 'userAlias'),
-          bayId: text(values, 'bayId'),
-          startDate: readTime(values, 'startDate', day, current.startDate),
-          endDate: readTime(values, 'endDate', day, current.endDate),
+          userAlias: readText(values, 'userAlias'),
+          bayId: readText(values, 'bayId'),
+          startDate: readTime(values, 'startDate', day, startDate),
+          endDate: readTime(values, 'endDate', day, endDate),
         };
-        wanted = { id: current.id, ...change };
-        if (isForAll(values)) await updateParty(current, movedLike(current, change, day), day);
-        else await updateBooking(current, change, day);
+        const seen = seenFor(values);
+        await changeBookings(seen, seen.all ? movedLike(original, change, day) : () => change);
         notify('Saved.');
+      },
+      reopen: (current, edited) => {
+        const { bookings } = current as { readonly bookings: readonly SheetBooking[] };
+        openBooking(context, bookings.find((booking) => booking.id === id) ?? original, edited);
       },
     },
     draft,
   );
 
-  function askToCancel(opened: Form): void {
-    const all = isForAll(new FormData(opened.element.querySelector('form') ?? undefined));
+  function askToCancel(): void {
+    const seen = seenFor(form.values());
     const act = async () => {
-      await (all ? cancelParty(current, day) : cancelBooking(current, day));
-      notify(all ? 'The party was cancelled.' : `The booking of ${current.userAlias} was cancelled.`);
+      await cancelBookings(seen);
+      notify(seen.all ? 'All bookings of the group were cancelled.' : `The booking of ${userAlias} was cancelled.`);
     };
-    const count = day.bookings
-      .values()
-      .filter(({ groupId }) => groupId === current.groupId)
-      .toArray().length;
-    const question = all
-      ? `Cancel all bookings of the party that have not ended, on every day? This day has ${count}.`
-      : `Cancel the booking of ${current.userAlias}?`;
-    const yes = button('Yes, cancel', () => void opened.run(act), { class: 'danger' });
-    opened.showBelow(
-      h(
-        'div',
-        { class: 'question', role: 'alert' },
-        h('p', {}, question),
-        yes,
-        button('Keep booking', () => opened.showBelow()),
-      ),
-    );
+    const count = [...day.bookings.values()].filter((booking) => booking.groupId === groupId).length;
+    const question = seen.all
+      ? `Cancel all bookings of the group that have not ended, on every day? This day has ${count}.`
+      : `Cancel the booking of ${userAlias}?`;
+    const yes = button('Yes, cancel', () => void form.run(act), { class: 'danger' });
+    const no = button('Keep booking', () => form.showBelow());
+    form.showBelow(h('div', { class: 'question', role: 'alert' }, h('p', {}, question), yes, no));
     yes.focus();
   }
 }
 
-/** Puts the new values into the fields that the user has not edited. Saving again then keeps the other's change. */
-function showNewValues(dialog: HTMLElement, before: SheetBooking, after: SheetBooking, day: Day): void {
-  const valuesOf = ({ userAlias, bayId, startDate, endDate }: SheetBooking) => ({
-    userAlias,
-    bayId,
-    startDate: localAt(Date.parse(startDate), day.timeZone),
-    endDate: localAt(Date.parse(endDate), day.timeZone),
-  });
-  const newValues = Object.entries(valuesOf(after));
-  Object.values(valuesOf(before)).forEach((oldValue, index) => {
-    const [name, value] = newValues[index] ?? [];
-    const control = dialog.querySelector<HTMLInputElement | HTMLSelectElement>(`#field-${name}`);
-    if (control && value !== undefined && control.value === oldValue) control.value = value;
-  });
-}
-
-/** Moves each booking of a party by as many bays and minutes as the changed one, and gives it the same name. */
-export function movedLike(seen: SheetBooking, change: Change, day: Day): (booking: SheetBooking) => Change {
+/** Moves each booking of a group by as many bays and minutes as the changed one, and gives it the same name. */
+function movedLike(original: SheetBooking, change: Change, day: Day): (booking: SheetBooking) => Change {
   const indexOf = (bayId: string) => day.bays.findIndex(({ id }) => id === bayId);
-  const bays = indexOf(change.bayId) - indexOf(seen.bayId);
+  const bays = indexOf(change.bayId) - indexOf(original.bayId);
   const shift = (time: string, from: string, to: string) =>
     new Date(Date.parse(time) + Date.parse(to) - Date.parse(from)).toISOString();
   return ({ bayId, userAlias, startDate, endDate }) => {
     const index = indexOf(bayId);
     const target = bays === 0 ? bayId : index >= 0 && day.bays[index + bays]?.id;
     if (!target)
-      throw new SentenceError(`The party cannot move there, because no bay is as far from ${bayNameOf(day, bayId)}.`);
+      throw new SentenceError(`The group cannot move there, because no bay is as far from ${bayNameOf(day, bayId)}.`);
     return {
       bayId: target,
-      userAlias: change.userAlias === seen.userAlias ? userAlias : change.userAlias,
-      startDate: shift(startDate, seen.startDate, change.startDate),
-      endDate: shift(endDate, seen.endDate, change.endDate),
+      userAlias: change.userAlias === original.userAlias ? userAlias : change.userAlias,
+      startDate: shift(startDate, original.startDate, change.startDate),
+      endDate: shift(endDate, original.endDate, change.endDate),
     };
   };
 }
 
-/** Moves a booking that was dragged. Asks for the party first. The move can be undone for 10 seconds. */
-export function moveBooking(context: FormContext, seen: SheetBooking, change: Change): void {
-  const { day } = context;
-  const where = (booking: Wanted) => `${bayNameOf(day, booking.bayId)}, ${timesOf(booking, day)}`;
-  const fail = async (error: unknown, wanted: Wanted) => {
-    const described = await describeError(error, day, [wanted]);
+/** Moves a booking that was dragged. Asks whether to move its whole group. The move can be undone for 10 seconds. */
+export function moveBooking({ day }: FormContext, original: SheetBooking, change: Change): void {
+  const requested = { id: original.id, ...change };
+  const where = `${bayNameOf(day, change.bayId)}, ${timesOf(change, day)}`;
+  const fail = async (error: unknown) => {
+    const described = await describeError(error, day, [requested]);
     notify(described.map((problem) => problem.text).join(' '));
   };
-  const moveOne = async () => {
-    const saved = await updateBooking(seen, change, day);
-    const undo = () => updateBooking(saved, seen, day).catch((error) => fail(error, seen));
-    notify(`Moved to ${where(saved)}.`, { label: 'Undo', act: undo });
+  const move = async (all: boolean) => {
+    const changeOf = all ? movedLike(original, change, day) : () => change;
+    const undo = await changeBookings({ booking: original, all, day }, changeOf);
+    const text = all ? `Moved to ${where}, with all of the party.` : `Moved to ${where}.`;
+    notify(text, { label: 'Undo', act: () => undo().catch(fail) });
   };
-  const moveAll = async () => {
-    const undo = await updateParty(seen, movedLike(seen, change, day), day);
-    notify(`The party was moved with ${where({ ...seen, ...change })}.`, {
-      label: 'Undo',
-      act: () => undo().catch((error) => fail(error, seen)),
-    });
-  };
-  const wanted = { id: seen.id, ...change };
-  if (!seen.groupId) return void moveOne().catch((error) => fail(error, wanted));
+  if (!original.groupId) return void move(false).catch(fail);
   const form = openForm({
-    title: 'Move the party?',
-    draft: { kind: 'booking', context: seen },
-    fields: [],
-    content: [h('p', {}, `${seen.userAlias} to ${where(wanted)}`)],
+    title: 'Move which bookings?',
+    day,
+    kind: 'booking',
+    context: original,
+    content: [h('p', {}, `${original.userAlias} to ${where}`)],
     buttons: [
-      button('This one', () => void form.run(moveOne), { class: 'primary' }),
-      button('All of the party', () => void form.run(moveAll)),
+      button('This one', () => void form.run(() => move(false)), { class: 'primary' }),
+      button('All of the party', () => void form.run(() => move(true))),
     ],
-    describe: (error) => describeError(error, day, [wanted]),
   });
 }

@@ -1,14 +1,13 @@
 // The form that closes bays for a time, changes a closure, and opens the bays again.
 import type { Closure } from '@bay-booking/client';
 import { client } from '../api.ts';
-import { createOnce } from '../day/bookings.ts';
+import { changesSince, createOnce, ifUnchanged, removeIfUnchanged, type Target } from '../day/bookings.ts';
 import { bayNameOf, findBookings, type SheetBooking } from '../day/day.ts';
-import { describeError, timesOf } from '../day/sentences.ts';
-import { localAt } from '../day/time.ts';
+import { timesOf } from '../day/sentences.ts';
 import { button, h, notify } from '../dom.ts';
 import type { Draft } from '../sign-in.ts';
-import { type FormContext, openBooking, readTime } from './booking-form.ts';
-import { openForm } from './form.ts';
+import { type FormContext, openBooking, readText, readTime, timeFields } from './booking-form.ts';
+import { field, openForm } from './form.ts';
 
 export interface ClosureContext extends FormContext {
   readonly mayClose: boolean;
@@ -16,60 +15,49 @@ export interface ClosureContext extends FormContext {
 
 export type NewClosure = Pick<Closure, 'startDate' | 'endDate'> & { readonly bayIds: string[] };
 
-export function openClosure(context: ClosureContext, seen: Closure | NewClosure, draft?: Draft['values']): void {
+export function openClosure(context: ClosureContext, original: Closure | NewClosure, draft?: Draft): void {
   const { day, mayClose } = context;
-  const existing = 'id' in seen ? seen : undefined;
+  const { bayIds, startDate, endDate } = original;
+  const existing = 'id' in original ? original : undefined;
   const allBays = day.bays.map(({ id }) => id);
   /** A closure can have bays of several locations. The form shows those of this location. */
-  const otherBays = seen.bayIds?.filter((id) => !allBays.includes(id)) ?? [];
-  const wanted = { ...seen, bayId: seen.bayIds?.[0] ?? allBays[0] ?? '' };
-  const times = { type: 'datetime-local', attributes: { readonly: !mayClose } } as const;
+  const otherBays = bayIds?.filter((id) => !allBays.includes(id)) ?? [];
+  const targetOf = ({ id }: Closure, requested?: object): Target<Closure> => ({
+    name: 'the closure',
+    read: () => client.closures.get(id),
+    changesIn: (current) => changesSince(original, requested, current, day),
+  });
   const bookingsIn = (closure: Closure): Promise<SheetBooking[]> =>
-    findBookings(client, closure.bayIds ?? allBays, { startDate: closure.startDate, endDate: closure.endDate });
+    findBookings(client, closure.bayIds ?? allBays, closure);
   const form = openForm(
     {
       title: existing ? 'Closure' : 'Close bays',
-      draft: { kind: 'closure', context: seen },
-      fields: [
-        {
-          name: 'reason',
-          label: 'Reason',
-          value: existing?.reason ?? '',
-          attributes: { maxlength: 256, readonly: !mayClose },
-        },
-        {
-          name: 'whole',
-          label: 'The whole location',
-          type: 'checkbox',
-          value: existing !== undefined && !existing.bayIds,
-        },
-        {
-          name: 'bayIds',
-          label: 'Bays',
-          type: 'checkboxes',
-          options: day.bays.map(({ id, name }) => [id, name]),
-          value: seen.bayIds ?? [],
-        },
-        { name: 'startDate', label: 'From', value: localAt(Date.parse(seen.startDate), day.timeZone), ...times },
-        { name: 'endDate', label: 'To', value: localAt(Date.parse(seen.endDate), day.timeZone), ...times },
+      day,
+      kind: 'closure',
+      context: original,
+      content: [
+        field('text', 'reason', 'Reason', existing?.reason ?? '', { maxlength: 256 }),
+        field('checkbox', 'whole', 'The whole location', !bayIds),
+        field('checkboxes', 'bayIds', 'Bays', bayIds ?? [], { options: day.bays.map(({ id, name }) => [id, name]) }),
+        ...timeFields(day, startDate, endDate),
       ],
-      submitLabel: mayClose ? (existing ? 'Save' : 'Close the bays') : undefined,
-      buttons: [
-        existing && mayClose && button('Open again', () => void form.run(() => remove(existing)), { class: 'danger' }),
-      ],
-      describe: (error) => describeError(error, day, [wanted]),
+      submitLabel: mayClose && (existing ? 'Save' : 'Close the bays'),
+      buttons: [existing && mayClose && button('Open again', () => void form.run(remove), { class: 'danger' })],
       save: async (values) => {
-        const reason = String(values.get('reason') ?? '').trim();
+        const reason = readText(values, 'reason');
+        const isWhole = values.has('whole');
         const body = {
-          ...(values.has('whole')
+          ...(isWhole
             ? { locationId: day.location.id }
             : { bayIds: [...values.getAll('bayIds').map(String), ...otherBays] }),
-          startDate: readTime(values, 'startDate', day, seen.startDate),
-          endDate: readTime(values, 'endDate', day, seen.endDate),
+          startDate: readTime(values, 'startDate', day, startDate),
+          endDate: readTime(values, 'endDate', day, endDate),
           ...(reason && { reason }),
         };
         const saved = existing
-          ? await client.closures.update(existing.id, body, { ifMatch: await etagOf(existing) })
+          ? await ifUnchanged(targetOf(existing, { bayIds: undefined, reason, ...body }), ({ etag }) =>
+              client.closures.update(existing.id, body, { ifMatch: etag }),
+            )
           : await createOnce(body, (idempotencyKey) => client.closures.create(body, { idempotencyKey }));
         // The closure is saved. A failure of the search must not look like a failure to save.
         const conflicts = await bookingsIn(saved).catch(() => []);
@@ -79,6 +67,7 @@ export function openClosure(context: ClosureContext, seen: Closure | NewClosure,
         openClosure(context, saved);
         return false;
       },
+      reopen: (current, edited) => openClosure(context, current as Closure, edited),
     },
     draft,
   );
@@ -88,30 +77,21 @@ export function openClosure(context: ClosureContext, seen: Closure | NewClosure,
       () => undefined,
     );
 
-  async function etagOf({ id, lastUpdatedAt }: Closure): Promise<string> {
-    const current = await client.closures.get(id);
-    // An old entity tag: the service responds with 412.
-    return current.lastUpdatedAt === lastUpdatedAt ? current.etag : '"changed"';
-  }
-
-  async function remove(closure: Closure): Promise<void> {
-    await client.closures.delete(closure.id, { ifMatch: await etagOf(closure) });
+  async function remove(): Promise<void> {
+    if (!existing) return;
+    await removeIfUnchanged(targetOf(existing), (options) => client.closures.delete(existing.id, options));
     notify('The bays are open again.');
   }
 
   function listConflicts(conflicts: readonly SheetBooking[]): HTMLElement {
-    const open = (booking: SheetBooking) =>
-      button(
-        `${booking.userAlias}, ${bayNameOf(day, booking.bayId)}, ${timesOf(booking, day)}`,
-        () => openBooking(context, booking),
-        {
-          class: 'link',
-        },
-      );
+    const linkOf = (booking: SheetBooking) => {
+      const label = `${booking.userAlias}, ${bayNameOf(day, booking.bayId)}, ${timesOf(booking, day)}`;
+      return button(label, () => openBooking(context, booking), { class: 'link' });
+    };
     const summary =
       conflicts.length === 0
         ? 'No bookings during this closure.'
         : `Bookings in the closed time (${conflicts.length}). They stay until you move or cancel them:`;
-    return h('div', {}, h('p', {}, summary), h('ul', {}, ...conflicts.map((booking) => h('li', {}, open(booking)))));
+    return h('div', {}, h('p', {}, summary), h('ul', {}, ...conflicts.map((booking) => h('li', {}, linkOf(booking)))));
   }
 }

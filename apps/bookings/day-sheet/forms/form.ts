@@ -1,134 +1,144 @@
 // Shows forms in dialogs. A form keeps what was typed until its changes are saved.
+import type { Day } from '../day/day.ts';
+import { ChangedMeanwhile, type Description, describeError } from '../day/sentences.ts';
 import { button, type Child, h, keepToast } from '../dom.ts';
-import type { Draft } from '../sign-in.ts';
+import { type Draft, drafts } from '../sign-in.ts';
+
+type FieldType = 'text' | 'datetime-local' | 'number' | 'select' | 'checkboxes' | 'checkbox' | 'textarea';
+type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
 export interface FieldOptions {
-  readonly name: string;
-  readonly label: string;
-  readonly type?: 'text' | 'datetime-local' | 'number' | 'select' | 'checkboxes' | 'checkbox' | 'textarea';
-  readonly value?: string | readonly string[] | boolean;
   /** The choices of `select` and `checkboxes`. */
   readonly options?: readonly (readonly [value: string, label: string])[];
   readonly hint?: string;
-  readonly attributes?: Readonly<Record<string, unknown>>;
-}
-
-export interface FormProblem {
-  /** The name of a field. Problems without a field appear above the form. */
-  readonly field?: string | undefined;
-  readonly text: string;
+  readonly [attribute: string]: unknown;
 }
 
 export interface FormOptions {
   readonly title: string;
+  readonly day: Day;
   /** Opens the same form again after a sign-in. */
-  readonly draft: Pick<Draft, 'kind' | 'context'>;
-  readonly fields: readonly FieldOptions[];
-  readonly content?: readonly Child[];
-  readonly submitLabel?: string | undefined;
+  readonly kind: string;
+  readonly context?: unknown;
+  readonly content: readonly Child[];
+  /** If it is left out, the form only shows its fields. */
+  readonly submitLabel?: string | false;
   readonly buttons?: readonly Child[];
   /** Closes the dialog unless it returns false. Its errors appear in the form. */
   readonly save?: (values: FormData, form: Form) => Promise<unknown>;
-  /** Sends the user to auth if necessary, or describes the error in sentences. */
-  readonly describe: (error: unknown) => Promise<readonly FormProblem[]>;
+  /** Opens the form for what another person has saved meanwhile. The draft has the fields that the user has edited. */
+  readonly reopen?: (current: object, draft: Draft) => void;
 }
 
 export interface Form {
   readonly element: HTMLDialogElement;
+  readonly values: () => FormData;
   /** Runs an action of a button in the form, as `save` runs. */
   readonly run: (action: () => Promise<unknown>) => Promise<void>;
   /** Shows content below the fields, for example the conflicts of a series. */
-  readonly showBelow: (...content: Child[]) => void;
+  readonly showBelow: (...content: Node[]) => void;
   readonly setSubmitLabel: (label: string) => void;
 }
 
-let openDraft: (() => Draft) | undefined;
-
-export const currentDraft = (): Draft | undefined => openDraft?.();
-
-/** A field of the same name that the form lacks is ignored: the form may have changed since. */
-function fill(form: HTMLFormElement, values: Draft['values']): void {
-  const names = new Set(values.map(([name]) => name));
-  for (const control of form.elements) {
-    if (control instanceof HTMLInputElement && control.type === 'checkbox')
-      control.checked = values.some(([name, value]) => name === control.name && value === control.value);
-    else if (
-      (control instanceof HTMLInputElement ||
-        control instanceof HTMLTextAreaElement ||
-        control instanceof HTMLSelectElement) &&
-      names.has(control.name)
-    )
-      control.value = values.find(([name]) => name === control.name)?.[1] ?? '';
+export function field(
+  type: FieldType,
+  name: string,
+  label: string,
+  value: string | readonly string[] | boolean = '',
+  { options = [], hint, ...attributes }: FieldOptions = {},
+): HTMLElement {
+  const id = `field-${name}`;
+  const described = { id, 'aria-describedby': `${hint ? `${id}-hint ` : ''}${id}-problem` };
+  const notes = [
+    hint !== undefined && h('p', { id: `${id}-hint`, class: 'hint' }, hint),
+    h('p', { id: `${id}-problem`, class: 'problem', hidden: true }),
+  ];
+  const isSelected = (option: string): boolean => [value].flat().includes(option);
+  if (type === 'checkboxes') {
+    const boxes = options.map(([of, text]) =>
+      h('label', {}, h('input', { type: 'checkbox', name, value: of, checked: isSelected(of) }), text),
+    );
+    const list = h('div', { class: 'choices', tabindex: 0, role: 'group', 'aria-label': label }, ...boxes);
+    return h('fieldset', described, h('legend', {}, label), list, ...notes);
   }
-}
-
-function controlOf({ name, type = 'text', value, options = [], attributes }: FieldOptions, id: string): HTMLElement {
-  const selected = new Set([value].flat());
-  const common = { id, name, ...attributes };
-  if (type === 'select')
+  const common = { name, autocomplete: 'off', ...described, ...attributes };
+  const createControl = (): Control => {
+    if (type === 'textarea') return h('textarea', { rows: 4, ...common }, String(value));
+    if (type === 'checkbox') return h('input', { type, checked: value, ...common });
+    if (type !== 'select') return h('input', { type, value, ...common });
     return h(
       'select',
       common,
-      ...options.map(([of, label]) => h('option', { value: of, selected: selected.has(of) }, label)),
+      ...options.map(([of, text]) => h('option', { value: of, selected: isSelected(of) }, text)),
     );
-  if (type === 'textarea') return h('textarea', { rows: 4, ...common }, String(value ?? ''));
-  if (type === 'checkbox') return h('input', { type, value: 'on', checked: value === true, ...common });
-  return h('input', { type, value, autocomplete: 'off', ...common });
+  };
+  return h('div', { class: `field field-${type}` }, h('label', { for: id }, label), createControl(), ...notes);
 }
 
-function fieldOf(field: FieldOptions): HTMLElement {
-  const { name, label, type, options = [], hint, value } = field;
-  const id = `field-${name}`;
-  const problem = h('p', { id: `${id}-problem`, class: 'problem', hidden: true });
-  const hintOf = hint && h('p', { id: `${id}-hint`, class: 'hint' }, hint);
-  const described = `${hint ? `${id}-hint ` : ''}${id}-problem`;
-  if (type === 'checkboxes') {
-    const selected = new Set([value].flat());
-    const boxes = options.map(([of, text]) =>
-      h('label', {}, h('input', { type: 'checkbox', name, value: of, checked: selected.has(of) }), text),
-    );
-    const list = h('div', { class: 'choices', tabindex: 0, role: 'group', 'aria-label': label }, ...boxes);
-    return h('fieldset', { id, 'aria-describedby': described }, h('legend', {}, label), list, hintOf, problem);
+const controlsOf = (form: HTMLFormElement): Control[] => [
+  ...form.querySelectorAll<Control>('input[name], select[name], textarea[name]'),
+];
+
+function isEdited(control: Control): boolean {
+  if (control instanceof HTMLSelectElement) return !control.selectedOptions[0]?.defaultSelected;
+  if (control.type === 'checkbox')
+    return control instanceof HTMLInputElement && control.checked !== control.defaultChecked;
+  return control.value !== control.defaultValue;
+}
+
+function valuesOf(form: HTMLFormElement, controls: readonly Control[]): Draft['values'] {
+  const data = new FormData(form);
+  return Object.fromEntries(controls.map(({ name }) => [name, data.getAll(name).map(String)]));
+}
+
+function fill(form: HTMLFormElement, values: Draft['values']): void {
+  for (const control of controlsOf(form)) {
+    const typed = values[control.name];
+    if (typed && control.type === 'checkbox') (control as HTMLInputElement).checked = typed.includes(control.value);
+    else if (typed) control.value = typed[0] ?? '';
   }
-  const control = controlOf({ ...field, attributes: { 'aria-describedby': described, ...field.attributes } }, id);
-  return h('div', { class: `field field-${type ?? 'text'}` }, h('label', { for: id }, label), control, hintOf, problem);
 }
 
-export function openForm(options: FormOptions, values?: Draft['values']): Form {
-  const { title, draft, fields, content = [], submitLabel, buttons = [], save, describe } = options;
+export function openForm(options: FormOptions, draft?: Draft): Form {
+  const { title, day, kind, context, content, submitLabel, buttons = [], save, reopen } = options;
   const before = document.activeElement;
-  const closeButton = button('Close', () => dialog.close());
   const problems = h('div', { role: 'alert', class: 'problems' });
   const below = h('div', { class: 'below' });
   const submit = submitLabel ? h('button', { type: 'submit', class: 'primary' }, submitLabel) : undefined;
-  const formElement: HTMLFormElement = h(
+  const closeButton = button('Close', () => dialog.close());
+  const formElement = h(
     'form',
     { novalidate: true },
     h('h2', { id: 'dialog-title' }, title),
     problems,
-    ...fields.map(fieldOf),
     ...content,
     below,
     h('div', { class: 'buttons' }, submit, ...buttons, closeButton),
   );
-  const dialog: HTMLDialogElement = h('dialog', { 'aria-labelledby': 'dialog-title' }, formElement);
+  const dialog = h('dialog', { 'aria-labelledby': 'dialog-title' }, formElement);
+  if (!submit) for (const control of controlsOf(formElement)) control.disabled = true;
 
-  const showProblems = (shown: readonly FormProblem[]): void => {
+  const showProblems = (shown: readonly Description[]): void => {
     for (const element of formElement.querySelectorAll<HTMLElement>('.problem')) element.hidden = true;
     for (const element of formElement.querySelectorAll('[aria-invalid]')) element.removeAttribute('aria-invalid');
     problems.replaceChildren();
-    for (const { field, text } of shown) {
-      const place = field ? formElement.querySelector<HTMLElement>(`#field-${field}-problem`) : undefined;
+    for (const { field: name, text } of shown) {
+      const place = name ? formElement.querySelector<HTMLElement>(`#field-${name}-problem`) : undefined;
       if (!place) {
         problems.append(h('p', {}, text));
         continue;
       }
-      place.textContent = place.hidden ? text : `${place.textContent} ${text}`;
+      // The start and the end of a time can have the same problem.
+      if (place.hidden) place.textContent = text;
+      else if (!place.textContent?.includes(text)) place.textContent += ` ${text}`;
       place.hidden = false;
-      formElement.querySelector(`#field-${field}`)?.setAttribute('aria-invalid', 'true');
+      formElement.querySelector(`#field-${name}`)?.setAttribute('aria-invalid', 'true');
     }
     if (shown.length > 0 && problems.childElementCount === 0) problems.append(h('p', {}, 'Please check the fields.'));
   };
+
+  const draftOf = (controls: readonly Control[]): Draft => ({ kind, context, values: valuesOf(formElement, controls) });
+  const ownDraft = (): Draft => draftOf(controlsOf(formElement));
 
   let isRunning = false;
   const run: Form['run'] = async (action) => {
@@ -139,7 +149,9 @@ export function openForm(options: FormOptions, values?: Draft['values']): Form {
       showProblems([]);
       if ((await action()) !== false) dialog.close();
     } catch (error) {
-      showProblems(await describe(error));
+      if (error instanceof ChangedMeanwhile && error.current && reopen)
+        reopen(error.current, { ...draftOf(controlsOf(formElement).filter(isEdited)), problem: error.message });
+      else showProblems(await describeError(error, day));
     } finally {
       formElement.removeAttribute('aria-busy');
       isRunning = false;
@@ -148,22 +160,23 @@ export function openForm(options: FormOptions, values?: Draft['values']): Form {
 
   const form: Form = {
     element: dialog,
+    values: () => new FormData(formElement),
     run,
-    showBelow: (...shown) => below.replaceChildren(...shown.filter((child) => child !== false && child !== undefined)),
+    showBelow: (...shown) => below.replaceChildren(...shown),
     setSubmitLabel: (label) => {
       if (submit) submit.textContent = label;
     },
   };
   formElement.addEventListener('submit', (event) => {
     event.preventDefault();
-    if (save) void run(async () => save(new FormData(formElement), form));
+    if (save) void run(async () => save(form.values(), form));
   });
   dialog.addEventListener('close', () => {
     keepToast(dialog);
     dialog.remove();
     // Another form may already have taken the place of this one.
-    if (openDraft !== ownDraft) return;
-    openDraft = undefined;
+    if (drafts.current !== ownDraft) return;
+    drafts.current = undefined;
     if (before instanceof HTMLElement && before.isConnected) before.focus();
     else document.querySelector<HTMLElement>('.sheet')?.focus();
   });
@@ -171,12 +184,9 @@ export function openForm(options: FormOptions, values?: Draft['values']): Form {
   if (earlier) keepToast(earlier);
   earlier?.remove();
   document.body.append(dialog);
-  if (values) fill(formElement, values);
-  const ownDraft = (): Draft => ({
-    ...draft,
-    values: [...new FormData(formElement)].map(([name, value]) => [name, String(value)] as const),
-  });
-  openDraft = ownDraft;
+  if (draft) fill(formElement, draft.values);
+  drafts.current = ownDraft;
   dialog.showModal();
+  if (draft?.problem) showProblems([{ text: draft.problem }]);
   return form;
 }

@@ -2,7 +2,7 @@
 import type { BookingHistory, History } from '@bay-booking/client';
 import { client } from '../api.ts';
 import { bayNameOf, type Day, type SheetBooking } from '../day/day.ts';
-import { describeError, shortTime, timesOf } from '../day/sentences.ts';
+import { changeOf, timesOf } from '../day/sentences.ts';
 import { clockAt, shortDateAt } from '../day/time.ts';
 import { h } from '../dom.ts';
 import { openForm } from './form.ts';
@@ -15,16 +15,6 @@ const actions = {
   deleted: 'Cancelled',
   erased: 'Personal data erased',
 } as const;
-const labels: Readonly<Record<string, string>> = {
-  userAlias: 'name',
-  bayId: 'bay',
-  startDate: 'from',
-  endDate: 'to',
-  externalBookingId: 'reference',
-  correlationId: 'correlation id',
-  groupId: 'party',
-  metadata: 'metadata',
-};
 
 function actorOf({ actor: { clientId, subject } }: Entry, ownSubject: string): string {
   if (!clientId) return 'the service itself';
@@ -32,45 +22,28 @@ function actorOf({ actor: { clientId, subject } }: Entry, ownSubject: string): s
   return subject && subject !== clientId ? `${subject} with ${clientId}` : clientId;
 }
 
-const shownValue = (field: string, value: unknown, day: Day): string => {
-  if (value === null || value === undefined) return 'nothing';
-  if (field === 'bayId') return bayNameOf(day, String(value));
-  if (field.endsWith('Date')) return shortTime(String(value), day);
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
-};
-
 /** The state that a creation begins or a deletion ends. */
 function stateOf({ changes }: Entry, side: 'from' | 'to', day: Day): string {
-  const valueOfField = (field: string) => String(changes[field]?.[side] ?? '');
-  const times = { startDate: valueOfField('startDate'), endDate: valueOfField('endDate') };
-  const bay = bayNameOf(day, valueOfField('bayId'));
-  const parts = [
-    valueOfField('userAlias'),
-    bay,
-    times.endDate && timesOf(times, day),
-    valueOfField('externalBookingId'),
-  ];
+  const fieldOf = (field: string) => String(changes[field]?.[side] ?? '');
+  const times = { startDate: fieldOf('startDate'), endDate: fieldOf('endDate') };
+  const bay = bayNameOf(day, fieldOf('bayId'));
+  const parts = [fieldOf('userAlias'), bay, times.endDate && timesOf(times, day), fieldOf('externalBookingId')];
   return parts.filter(Boolean).join(', ');
 }
 
 /** `name` says whose booking was changed, where the list has several. */
 function entryElement(entry: Entry, day: Day, subject: string, name: string | undefined): HTMLElement {
-  const { action, at, changes } = entry;
-  const changed = Object.entries(changes).map(
-    ([field, { from, to }]) =>
-      `${labels[field] ?? field}: ${shownValue(field, from, day)} → ${shownValue(field, to, day)}`,
-  );
-  const state = { created: 'to', deleted: 'from' } as const;
+  const { action, at } = entry;
+  const changes = Object.entries(entry.changes).map(([field, { from, to }]) => changeOf(field, from, to, day));
   const details =
     action === 'created' || action === 'deleted'
-      ? stateOf(entry, state[action], day)
-      : [name, changed.join('; ')].filter(Boolean).join(': ');
-  const when = `${shortDateAt(at, day.timeZone)} ${clockAt(at, day.timeZone)}`;
+      ? stateOf(entry, action === 'created' ? 'to' : 'from', day)
+      : [name, changes.filter(Boolean).join(', ')].filter(Boolean).join(': ');
   return h(
     'li',
     {},
     h('strong', {}, `${actions[action]} by ${actorOf(entry, subject)}`),
-    h('time', { datetime: at }, when),
+    h('time', { datetime: at }, `${shortDateAt(at, day.timeZone)} ${clockAt(at, day.timeZone)}`),
     h('span', {}, details),
   );
 }
@@ -83,13 +56,15 @@ export async function showHistory(day: Day, subject: string, booking?: SheetBook
   const items = entries.map((entry) =>
     entryElement(entry, day, subject, booking ? undefined : nameOf(entry, entries, day)),
   );
-  const list = h('ul', { class: 'history', tabindex: 0 }, ...items);
   openForm({
     title: booking ? `History of ${booking.userAlias}` : 'Changes of this day',
-    draft: { kind: 'history', context: booking ?? null },
-    fields: [],
-    content: [entries.length > 0 ? list : h('p', {}, 'Nothing was booked or changed.')],
-    describe: (error) => describeError(error, day),
+    day,
+    kind: 'history',
+    content: [
+      items.length > 0
+        ? h('ul', { class: 'history', tabindex: 0 }, ...items)
+        : h('p', {}, 'Nothing was booked or changed.'),
+    ],
   });
   return false;
 }

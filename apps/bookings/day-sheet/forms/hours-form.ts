@@ -1,12 +1,13 @@
 // The form for the opening hours of the location: for each weekday, and exceptions for single dates.
-import { BookingsApiError, type OpeningHours, type SetOpeningHours } from '@bay-booking/client';
+import type { OpeningHours, SetOpeningHours } from '@bay-booking/client';
 import { type Weekday, weekdays } from '../../src/opening-hours/hours.ts';
 import { client } from '../api.ts';
-import { describeError, SentenceError } from '../day/sentences.ts';
+import { ifUnchanged } from '../day/bookings.ts';
+import type { Day } from '../day/day.ts';
+import { changesBetween, SentenceError, titleOf } from '../day/sentences.ts';
 import { notify } from '../dom.ts';
 import type { Draft } from '../sign-in.ts';
-import type { ClosureContext } from './closure-form.ts';
-import { type FormProblem, openForm } from './form.ts';
+import { field, openForm } from './form.ts';
 
 type Range = OpeningHours['exceptions'][number]['hours'][number];
 
@@ -34,49 +35,64 @@ function readExceptions(text: string): OpeningHours['exceptions'] {
   });
 }
 
-export interface SeenHours {
-  readonly hours: OpeningHours;
-  readonly etag: string;
+const writeExceptions = ({ exceptions }: OpeningHours): string[] =>
+  exceptions.map(({ date, hours }) => `${date} ${writeRanges(hours) || 'closed'}`);
+
+const shownHours = (hours: OpeningHours): object => ({
+  ...Object.fromEntries(
+    weekdays.map((weekday) => [
+      weekday,
+      hours.alwaysOpen ? 'always open' : writeRanges(hours.weekly[weekday]) || 'closed',
+    ]),
+  ),
+  exceptions: writeExceptions(hours).join(', '),
+});
+
+function readHours(values: FormData): SetOpeningHours {
+  const read = (name: string) => String(values.get(name) ?? '');
+  const ranges = weekdays.map((weekday): [Weekday, Range[]] => [weekday, readRanges(read(weekday), weekday)]);
+  return {
+    weekly: Object.fromEntries(ranges.filter(([, ofDay]) => ofDay.length > 0)),
+    exceptions: readExceptions(read('exceptions')),
+  };
 }
 
-export async function openHours(context: ClosureContext, restored?: SeenHours, draft?: Draft['values']): Promise<void> {
-  const { day } = context;
-  const { etag, ...loaded } = restored
-    ? { ...restored.hours, etag: restored.etag }
-    : await client.locations.getOpeningHours(day.location.id);
+export function openHours(day: Day, original: OpeningHours, draft?: Draft): void {
+  const { id, name } = day.location;
   const form = openForm(
     {
-      title: `Opening hours of ${day.location.name}`,
-      draft: { kind: 'hours', context: { hours: loaded, etag } satisfies SeenHours },
-      fields: [
-        { name: 'alwaysOpen', label: 'Always open', type: 'checkbox', value: loaded.alwaysOpen },
-        ...weekdays.map((weekday, index) => ({
-          name: weekday,
-          label: `${weekday.charAt(0).toUpperCase()}${weekday.slice(1)}`,
-          value: writeRanges(loaded.weekly[weekday]),
-          ...(index === 0 && { hint: 'Such as 07:00-22:00, or 07:00-12:00, 13:00-22:00. Empty means closed.' }),
-        })),
-        {
-          name: 'exceptions',
-          label: 'Exceptions',
-          type: 'textarea' as const,
-          value: loaded.exceptions.map(({ date, hours }) => `${date} ${writeRanges(hours) || 'closed'}`).join('\n'),
+      title: `Opening hours of ${name}`,
+      day,
+      kind: 'hours',
+      context: original,
+      content: [
+        field('checkbox', 'alwaysOpen', 'Always open', original.alwaysOpen),
+        ...weekdays.map((weekday) =>
+          field('text', weekday, titleOf(weekday), writeRanges(original.weekly[weekday]), {
+            ...(weekday === 'monday' && {
+              hint: 'Such as 07:00-22:00, or 07:00-12:00, 13:00-22:00. Empty means closed.',
+            }),
+          }),
+        ),
+        field('textarea', 'exceptions', 'Exceptions', writeExceptions(original).join('\n'), {
           hint: 'One date in each line, such as 2026-12-24 closed, or 2026-12-31 10:00-16:00.',
-        },
+        }),
       ],
       submitLabel: 'Save',
-      describe: (error) => describeHoursError(error, context),
       save: async (values) => {
-        const read = (name: string) => String(values.get(name) ?? '');
-        if (values.has('alwaysOpen')) await client.locations.deleteOpeningHours(day.location.id, { ifMatch: etag });
-        else {
-          const ranges = weekdays.map((weekday): [Weekday, Range[]] => [weekday, readRanges(read(weekday), weekday)]);
-          const weekly: SetOpeningHours['weekly'] = Object.fromEntries(ranges.filter(([, ofDay]) => ofDay.length > 0));
-          const body = { weekly, exceptions: readExceptions(read('exceptions')) };
-          await client.locations.setOpeningHours(day.location.id, body, { ifMatch: etag });
-        }
+        const change = values.has('alwaysOpen') ? undefined : readHours(values);
+        const target = {
+          name: 'the opening hours',
+          read: () => client.locations.getOpeningHours(id),
+          changesIn: (current: OpeningHours) => changesBetween(shownHours(original), shownHours(current), day),
+        };
+        await ifUnchanged(target, async ({ etag }) => {
+          if (change) await client.locations.setOpeningHours(id, change, { ifMatch: etag });
+          else await client.locations.deleteOpeningHours(id, { ifMatch: etag });
+        });
         notify('The opening hours were saved.');
       },
+      reopen: (current, edited) => openHours(day, current as OpeningHours, edited),
     },
     draft,
   );
@@ -84,17 +100,4 @@ export async function openHours(context: ClosureContext, restored?: SeenHours, d
     const always = form.element.querySelector<HTMLInputElement>('#field-alwaysOpen');
     if (always && target !== always) always.checked = false;
   });
-}
-
-/** The API names a field such as `weekly.monday[0].closes`, and the form has one field for the day. */
-async function describeHoursError(error: unknown, { day }: ClosureContext): Promise<readonly FormProblem[]> {
-  if (!(error instanceof BookingsApiError) || error.status !== 400) return describeError(error, day);
-  const problems = error.problems.map(({ contextData, description, moreInfo }) => {
-    const path = String(contextData.field ?? '');
-    const field = weekdays.find((weekday) => path.includes(weekday)) ?? 'exceptions';
-    // The hint begins with the name of the field in the body.
-    return { field, text: `This is not valid: ${moreInfo.replace(/^[^ ]+: /, '') || description}.` };
-  });
-  // The start and the end of a range can have the same error.
-  return [...new Map(problems.map((problem) => [problem.field + problem.text, problem])).values()];
 }

@@ -73,7 +73,7 @@ export function createGrid(day: Day, actions: GridActions) {
 
   function drawBooking(booking: SheetBooking): HTMLElement {
     const bay = day.bays[columnOf.get(booking.bayId) ?? 0]?.name;
-    const details = [booking.externalBookingId, booking.groupId && 'party'].filter(Boolean).join(' · ');
+    const details = [booking.externalBookingId, booking.groupId && 'group'].filter(Boolean).join(' · ');
     const part = h(
       'button',
       { type: 'button', class: 'booking', 'data-id': booking.id },

@@ -29,7 +29,7 @@ export function createList(
 
   const rowOf = (booking: SheetBooking) => {
     const name = button(booking.userAlias, () => openBooking(booking), { class: 'link', 'data-id': booking.id });
-    const reference = [booking.externalBookingId, booking.groupId && 'party'].filter(Boolean).join(' · ');
+    const reference = [booking.externalBookingId, booking.groupId && 'group'].filter(Boolean).join(' · ');
     return h(
       'tr',
       {},

@@ -1,7 +1,7 @@
 // Finds the bookings of a name on all days.
 import { client } from '../api.ts';
 import type { Day, SheetBooking } from '../day/day.ts';
-import { describeError, timesOf } from '../day/sentences.ts';
+import { timesOf } from '../day/sentences.ts';
 import { dateAt } from '../day/time.ts';
 import { button, h, notify } from '../dom.ts';
 import { type FormContext, openBooking } from '../forms/booking-form.ts';
@@ -22,13 +22,12 @@ export async function searchAllDays(
   const found = pages.flatMap(({ data }) => data.items);
   const form = openForm({
     title: `Bookings of ${userAlias}`,
-    draft: { kind: 'search', context: null },
-    fields: [],
+    day,
+    kind: 'search',
     content: [
       found.length === 0 && h('p', {}, 'No booking has exactly this name.'),
       h('ul', { class: 'history' }, ...found.map((booking) => h('li', {}, openLink(booking)))),
     ],
-    describe: (error) => describeError(error, day),
   });
 
   function openLink(booking: SheetBooking): HTMLElement {

@@ -119,7 +119,7 @@ function drawSheet(day: Day, { me, locations, go, location }: SheetOptions) {
   const editing = [
     mayWrite && button('New booking', newBooking, { class: 'primary' }),
     mayClose && button('Close bays', closeBays),
-    mayClose && button('Opening hours', () => void openHours(contextNow()).catch(report)),
+    mayClose && button('Opening hours', () => openHours(day, day.hours)),
   ].filter((control) => control !== false);
   const toolbar = createToolbar(day, locations, me, editing, {
     go,
@@ -167,12 +167,13 @@ function drawSheet(day: Day, { me, locations, go, location }: SheetOptions) {
       grid.element.scrollTop = (row * height * halfHour) / (day.end - day.start);
     },
     /** Opens the form that was open before a sign-in, with what was typed. */
-    restore: ({ kind, context, values }: Draft): void => {
+    restore: (draft: Draft): void => {
+      const { kind, context } = draft;
       const now = contextNow();
-      if (kind === 'new') openNewBooking(now, context as Parameters<typeof openNewBooking>[1], values);
-      if (kind === 'booking') openBooking(now, context as SheetBooking, values);
-      if (kind === 'closure') openClosure(now, context as Parameters<typeof openClosure>[1], values);
-      if (kind === 'hours') void openHours(now, context as Parameters<typeof openHours>[1], values);
+      if (kind === 'new') openNewBooking(now, context as Parameters<typeof openNewBooking>[1], draft);
+      if (kind === 'booking') openBooking(now, context as SheetBooking, draft);
+      if (kind === 'closure') openClosure(now, context as Parameters<typeof openClosure>[1], draft);
+      if (kind === 'hours') openHours(day, context as Parameters<typeof openHours>[1], draft);
     },
   };
 }
