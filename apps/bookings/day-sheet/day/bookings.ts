@@ -63,7 +63,7 @@ export const changesSince = (original: object, requested: object | undefined, cu
     : changesBetween(original, current, day);
 
 /** A booking that the user saw, alone or with the whole group. */
-export interface Seen {
+export interface ChosenBookings {
   readonly booking: SheetBooking;
   readonly all: boolean;
   readonly day: Day;
@@ -71,7 +71,7 @@ export interface Seen {
 
 type Bookings = { readonly bookings: readonly SheetBooking[] };
 
-function targetOf({ booking, all, day }: Seen, requested?: Change) {
+function targetOf({ booking, all, day }: ChosenBookings, requested?: Change) {
   const { id, groupId, userAlias, bayId, startDate } = booking;
   const shared = {
     name: `the booking of ${userAlias} (${bayNameOf(day, bayId)}, ${clockAt(startDate, day.timeZone)})`,
@@ -107,12 +107,12 @@ function targetOf({ booking, all, day }: Seen, requested?: Change) {
  * somebody has changed them since.
  */
 export async function changeBookings(
-  seen: Seen,
+  chosen: ChosenBookings,
   change: (booking: SheetBooking) => Change,
 ): Promise<() => Promise<void>> {
-  const target = targetOf(seen, change(seen.booking));
+  const target = targetOf(chosen, change(chosen.booking));
   return ifUnchanged(target, async ({ bookings, etag }) => {
-    const changeable = bookings.filter(({ endDate }) => !seen.all || Date.parse(endDate) > Date.now());
+    const changeable = bookings.filter(({ endDate }) => !chosen.all || Date.parse(endDate) > Date.now());
     const write = (changeOf: (booking: SheetBooking) => Change, ifMatch: string): Promise<string> => {
       const bodies = changeable.map((booking) => {
         const { bayId, userAlias, startDate, endDate } = changeOf(booking);
@@ -129,8 +129,8 @@ export async function changeBookings(
   });
 }
 
-export const cancelBookings = (seen: Seen): Promise<void> => {
-  const target = targetOf(seen);
+export const cancelBookings = (chosen: ChosenBookings): Promise<void> => {
+  const target = targetOf(chosen);
   return removeIfUnchanged(target, target.remove);
 };
 

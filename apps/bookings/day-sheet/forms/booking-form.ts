@@ -146,7 +146,7 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
     ['one', 'this one'],
     ['all', 'all of the party'],
   ] as const;
-  const seenFor = (values: FormData) => ({ booking: original, all: values.get('party') === 'all', day });
+  const choiceOf = (values: FormData) => ({ booking: original, all: values.get('party') === 'all', day });
   const form = openForm(
     {
       title: `Booking of ${userAlias}`,
@@ -172,8 +172,8 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
           startDate: readTime(values, 'startDate', day, startDate),
           endDate: readTime(values, 'endDate', day, endDate),
         };
-        const seen = seenFor(values);
-        await changeBookings(seen, seen.all ? movedLike(original, change, day) : () => change);
+        const chosen = choiceOf(values);
+        await changeBookings(chosen, chosen.all ? movedLike(original, change, day) : () => change);
         notify('Saved.');
       },
       reopen: (current, edited) => {
@@ -185,13 +185,13 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
   );
 
   function askToCancel(): void {
-    const seen = seenFor(form.values());
+    const chosen = choiceOf(form.values());
     const act = async () => {
-      await cancelBookings(seen);
-      notify(seen.all ? 'All bookings of the group were cancelled.' : `The booking of ${userAlias} was cancelled.`);
+      await cancelBookings(chosen);
+      notify(chosen.all ? 'All bookings of the group were cancelled.' : `The booking of ${userAlias} was cancelled.`);
     };
     const count = [...day.bookings.values()].filter((booking) => booking.groupId === groupId).length;
-    const question = seen.all
+    const question = chosen.all
       ? `Cancel all bookings of the group that have not ended, on every day? This day has ${count}.`
       : `Cancel the booking of ${userAlias}?`;
     const yes = button('Yes, cancel', () => void form.run(act), { class: 'danger' });
