@@ -3,7 +3,7 @@
 // PostgreSQL's program for base backups, pg_basebackup, is not part of the embedded PostgreSQL. This module copies the
 // files of the server between pg_backup_start and pg_backup_stop, as pg_basebackup does.
 import { execFile } from 'node:child_process';
-import { chown, copyFile, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
@@ -41,8 +41,6 @@ export async function baseBackup(database: DatabaseServer, target: string): Prom
   for (const name of emptyFolders) await mkdir(join(target, name));
   // The name '' stands for the folder `target` itself.
   for (const name of ['', 'backup_label', ...emptyFolders]) await chown(join(target, name), owner.uid, owner.gid);
-  // The copy has the same roles and passwords. The embedded PostgreSQL reads the superuser's password from this file.
-  await copyFile(`${database.dataPath}.password`, `${target}.password`);
 }
 
 /** Writes the empty file that makes PostgreSQL start as a standby server, or recover from the archive. */

@@ -1,8 +1,8 @@
 // Tests what `npm start` prints for the log lines of the services.
 import { expect, test } from '@jest/globals';
-import { printableLines } from './children.ts';
+import { readLogLine } from './children.ts';
 
-/** Values of the parameter `showRequests` of `printableLines`. `npm start` passes true if LOG_LEVEL is set. */
+/** Values of the parameter `showRequests` of `readLogLine`. `npm start` passes true if LOG_LEVEL is set. */
 const [hideRequests, showRequests] = [false, true];
 const request = JSON.stringify({ level: 'info', msg: 'request', path: '/api/bookings', status: 200 });
 
@@ -12,7 +12,7 @@ test('a mail is printed as its recipient, its subject and its link, each on a se
     msg: 'e-mail is not sent',
     mail: { to: 'ada@example.com', subject: 'Your password', text },
   });
-  expect(printableLines('auth', line, hideRequests)).toEqual([
+  expect(readLogLine('auth', line, hideRequests).printed).toEqual([
     '',
     'Mail to: ada@example.com',
     'Subject: Your password',
@@ -23,16 +23,16 @@ test('a mail is printed as its recipient, its subject and its link, each on a se
 
 test('requests and audit events are printed only if LOG_LEVEL is set', () => {
   const event = JSON.stringify({ msg: 'audit', audit: { kind: 'token.issued' } });
-  expect(printableLines('bookings', request, hideRequests)).toEqual([]);
-  expect(printableLines('auth', event, hideRequests)).toEqual([]);
-  expect(printableLines('bookings', request, showRequests)).toEqual([`bookings | ${request}`]);
-  expect(printableLines('auth', event, showRequests)).toEqual([`auth     | ${event}`]);
+  expect(readLogLine('bookings', request, hideRequests).printed).toEqual([]);
+  expect(readLogLine('auth', event, hideRequests).printed).toEqual([]);
+  expect(readLogLine('bookings', request, showRequests).printed).toEqual([`bookings | ${request}`]);
+  expect(readLogLine('auth', event, showRequests).printed).toEqual([`auth     | ${event}`]);
 });
 
 test.each(['plain text', '{"msg":"listening","port":4000}', 'null', '{broken'])(
   'the line %s is printed unchanged after the name of the app',
   (line) => {
     // The spaces make `auth` as long as `bookings`.
-    expect(printableLines('auth', line, hideRequests)).toEqual([`auth     | ${line}`]);
+    expect(readLogLine('auth', line, hideRequests).printed).toEqual([`auth     | ${line}`]);
   },
 );

@@ -46,7 +46,6 @@ export async function runCommand(
 export interface Service {
   ended: Promise<string>;
   stop(): Promise<void>;
-  kill(): void;
 }
 
 /** Starts a service and a watchdog that stops the service if this process is killed. */
@@ -79,42 +78,34 @@ export function startService(options: ChildOptions & { watch: boolean }): Servic
       clearTimeout(timer);
       await watchdog?.dismiss();
     },
-    kill: () => child.kill('SIGKILL'),
   };
 }
 
 function printLines({ app, env, print, onMail }: ChildOptions, streams: readonly Readable[]): void {
-  const showRequests = Boolean(env.LOG_LEVEL);
   for (const input of streams)
     createInterface({ input }).on('line', (line) => {
-      const { mail } = parseLogLine(line);
+      const { mail, printed } = readLogLine(app, line, Boolean(env.LOG_LEVEL));
       if (mail) onMail(mail);
-      for (const printed of printableLines(app, line, showRequests)) print(printed);
+      for (const text of printed) print(text);
     });
 }
 
-interface LogLine {
-  readonly msg?: string;
-  readonly audit?: unknown;
-  readonly mail?: Mail;
-}
-
-/** Leaves out requests and audit events unless `showRequests` is set. */
-export function printableLines(app: string, line: string, showRequests: boolean): readonly string[] {
-  // `bookings` is the longest app name.
-  const prefixed = `${app.padEnd('bookings'.length)} | ${line}`;
-  const { mail, msg, audit } = parseLogLine(line);
+/** Returns the e-mail of a log line and what is printed: requests and audit events only if `showRequests` is set. */
+export function readLogLine(app: string, line: string, showRequests: boolean) {
+  const { msg, audit, mail } = parseLogLine(line);
   if (mail) {
     const links = mail.text.match(/https?:\/\/\S+/g) ?? [];
-    return ['', `Mail to: ${mail.to}`, `Subject: ${mail.subject}`, ...links, ''];
+    return { mail, printed: ['', `Mail to: ${mail.to}`, `Subject: ${mail.subject}`, ...links, ''] };
   }
-  return !showRequests && (msg === 'request' || audit !== undefined) ? [] : [prefixed];
+  const isRequest = msg === 'request' || audit !== undefined;
+  // `bookings` is the longest app name.
+  return { printed: isRequest && !showRequests ? [] : [`${app.padEnd('bookings'.length)} | ${line}`] };
 }
 
-export function parseLogLine(line: string): LogLine {
+function parseLogLine(line: string): { msg?: string; audit?: unknown; mail?: Mail } {
   try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === 'object' && value !== null ? value : {};
+    // A line such as `null` is JSON too.
+    return JSON.parse(line) ?? {};
   } catch {
     return {};
   }

@@ -21,10 +21,8 @@ export function prepareDataFolder(folder: string): void {
     makeFolder(folder);
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
-    const owner = statSync(folder, { throwIfNoEntry: false })?.uid;
-    const reason = owner === undefined ? '' : `, because it belongs to user ${owner}`;
-    const { code } = error as NodeJS.ErrnoException;
-    throw new Error(`DATA_DIR ${folder} cannot be used by user ${process.getuid?.()}${reason} (${code})`);
+    const { message } = error as Error;
+    throw new Error(`DATA_DIR ${folder} cannot be used by user ${process.getuid?.()}: ${message}`);
   }
   // If root runs the launcher, PostgreSQL runs as another user and must be able to enter the folder. Files with secrets
   // have mode 0600.

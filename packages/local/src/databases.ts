@@ -49,10 +49,10 @@ export async function ensureDatabase(serverUrl: string, app: AppName, passwords:
   return urls;
 }
 
-export const hasAccounts = (ownerUrl: string, ids: readonly string[]): Promise<boolean> =>
+export const hasAccounts = (ownerUrl: string, accounts: readonly { id: string }[]): Promise<boolean> =>
   withClient(ownerUrl, async (client) => {
-    const { rowCount } = await client.query('select from account where id = any($1)', [ids]);
-    return Boolean(rowCount);
+    const ids = accounts.map(({ id }) => id);
+    return Boolean((await client.query('select from account where id = any($1)', [ids])).rowCount);
   });
 
 /**

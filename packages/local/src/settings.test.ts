@@ -1,7 +1,7 @@
 // Tests how `npm start` reads its environment variables, and which variables it passes to each service.
 import { describe, expect, test } from '@jest/globals';
+import { readDemo, reasonForNoDemo } from './demo.ts';
 import { readSettings, serviceEnvironment } from './settings.ts';
-import { demoData, reasonForNoDemo } from './system.ts';
 
 const secrets = { cookieKeys: 'cookie', keyEncryptionKey: 'key', webhookKey: 'hook' };
 /** Reads the settings of `npm start` without arguments, with the variables `env`. */
@@ -39,7 +39,7 @@ test('the day sheet of the demo has the base URL of bookings, and is off unless 
   const { auth, bookings } = serviceEnvironments({ BASE_URL: 'http://localhost:5001/' });
   expect(auth).toMatchObject({ BOOKINGS_DAY_SHEET_URL: 'http://localhost:5001/day' });
   expect(bookings).toMatchObject({ DAY_SHEET_CLIENT_ID: 'demo-day-sheet', BASE_URL: 'http://localhost:5001' });
-  const { clients } = JSON.parse(demoData('auth', read({ BOOKINGS_PORT: '5001' })));
+  const { clients } = readDemo(read({ BOOKINGS_PORT: '5001' }));
   expect(clients).toContainEqual(
     expect.objectContaining({ client_id: 'demo-day-sheet', redirect_uris: ['http://localhost:5001/day/'] }),
   );

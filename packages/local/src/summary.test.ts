@@ -1,19 +1,14 @@
 // Tests that the summary of `npm start` names every client and every account of the demo.
 import { expect, test } from '@jest/globals';
+import { readDemo } from './demo.ts';
 import { readSettings } from './settings.ts';
 import { summary } from './summary.ts';
-import { demoData } from './system.ts';
-
-interface Demo {
-  readonly accounts: readonly { username: string; password: string }[];
-  readonly clients: readonly { client_id: string; client_secret?: string }[];
-}
 
 test('the summary contains the credentials of every client and every account of the demo', () => {
   const noVariables = {};
   const noArguments: string[] = [];
   const settings = readSettings(noVariables, noArguments);
-  const { accounts, clients } = JSON.parse(demoData('auth', settings)) as Demo;
+  const { accounts, clients } = readDemo(settings);
   const databases = 'PostgreSQL';
   const startSeconds = 1;
   const text = summary(settings, databases, startSeconds);

@@ -1,5 +1,6 @@
 // Builds the summary that `npm start` prints: URLs, clients and accounts of the demo, and a command that creates a
 // booking.
+import { readDemo } from './demo.ts';
 import type { Settings } from './settings.ts';
 
 interface DemoAddresses {
@@ -26,35 +27,28 @@ export function summary(settings: Settings, databases: string, seconds: number, 
     lines.push(`  social access tokens  ${standIns}/google/native-token?user=100001`);
     lines.push(`                        ${standIns}/facebook/native-token?user=100001`);
   }
-  if (hasDemo) lines.push(...demoLines, '', bookingCommands(issuer, baseUrl, scopeBase));
+  if (hasDemo) lines.push(...demoLines(settings), '', bookingCommands(issuer, baseUrl, scopeBase));
   return `${lines.join('\n')}\n\n`;
 }
 
-const demoLines = [
-  '',
-  'Demo clients (id / secret)',
-  '  demo-pat-north / demo-pat-north-secret   personal access token of bot@north.example, for fac-north',
-  '  demo-pat-south / demo-pat-south-secret   personal access token of bot@south.example, for fac-south',
-  '  demo-pat-north-read / demo-pat-north-read-secret       the same, to read only',
-  '  demo-pat-south-read / demo-pat-south-read-secret       the same, to read only',
-  '  demo-pat-north-manage / demo-pat-north-manage-secret   of manager@north.example, also for opening hours',
-  '  demo-pat-south-manage / demo-pat-south-manage-secret   of manager@south.example, also for opening hours',
-  '  demo-web / demo-web-secret               confidential: code and refresh',
-  '  demo-spa                                 public: code with PKCE, implicit',
-  '  demo-native                              public: code, implicit, refresh, password, social_access_token',
-  '  demo-range / demo-range-secret           driving range: code and refresh',
-  '  demo-range-app                           public, driving range: code, refresh, social_access_token',
-  '  demo-screen                              public, driving range: device code and refresh',
-  '  demo-display                             public: device code and refresh, for examples/screen',
-  '  demo-day-sheet                           public: code with PKCE, for the day sheet',
-  '  demo-fapi                                FAPI 2.0: its key is packages/local/demo/demo-fapi.jwk.json',
-  'Demo accounts (password)',
-  '  owner@north.example, owner@south.example (demo-owner-pass)   player@example.com (demo-player-pass)',
-  '  secure@north.example (demo-owner-pass), TOTP secret JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
-  '  bot@north.example, bot@south.example, manager@north.example, manager@south.example (demo-bot-pass)',
-  '',
-  'Book a quarter of an hour, some time in the next year, by pasting this into another terminal:',
-];
+function demoLines(settings: Settings): readonly string[] {
+  const { clients, accounts } = readDemo(settings);
+  const clientLines = clients.map(
+    ({ client_id: id, client_secret: secret, client_name: name, grant_types: grants }) => {
+      const credentials = secret ? `${id} / ${secret}` : id;
+      return `  ${credentials.padEnd(52)} ${name}: ${grants.map((grant) => grant.split(':').at(-1)).join(', ')}`;
+    },
+  );
+  const accountLines = accounts.map(
+    ({ username, password, totpSecret }) =>
+      `  ${username} (${password})${totpSecret ? `, TOTP secret ${totpSecret}` : ''}`,
+  );
+  return [
+    ...['', 'Demo clients (id / secret)', ...clientLines],
+    ...['Demo accounts (password)', ...accountLines],
+    ...['', 'Book a quarter of an hour, some time in the next year, by pasting this into another terminal:'],
+  ];
+}
 
 // The command books a random quarter of an hour (9e5 ms) between tomorrow (96 quarters from now) and a year later
 // (35040 quarters). A repeated command therefore almost always finds another free time.

@@ -3,12 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findLauncher, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { findHistoryProblem } from '@bay-booking/service/database/migrate';
-import { isLoopback } from '@bay-booking/service/public-address';
 import { startSocialProviders } from '@bay-booking/social-stand-ins/providers';
 import { runCommand, type Service, startService } from './children.ts';
 import { prepareDataFolder, readSecrets, type Secrets, writePrivately } from './data-folder.ts';
 import { ensureDatabase, hasAccounts, roles, shareSecrets } from './databases.ts';
-import { completeClient, type Demo } from './demo-page/clients.ts';
+import { demoData, publishedPasswords, readDemo, reasonForNoDemo } from './demo.ts';
 import { createMails, type Mails } from './demo-page/pages.ts';
 import { startDemoPage } from './demo-page/server.ts';
 import { requireFreePorts, untilReady } from './ready.ts';
@@ -110,10 +109,8 @@ async function serveDemoPage(
 ): Promise<string | undefined> {
   const { demoPort: port, hasDemo, host, issuer, baseUrl, scopeBase, socialProvidersFile } = settings;
   if (port === undefined || !hasDemo || !socialProvidersFile) return undefined;
-  const { clients, accounts } = JSON.parse(demoData('auth', settings)) as Pick<Demo, 'clients' | 'accounts'>;
   const demo = {
-    clients: clients.map((client) => completeClient(client, scopeBase)),
-    accounts,
+    ...readDemo(settings),
     auth: issuer,
     bookings: baseUrl,
     socialNames: Object.keys(JSON.parse(readFileSync(socialProvidersFile, 'utf8'))),
@@ -168,7 +165,7 @@ async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<vo
   // The demo is loaded first: its data must exist as soon as /health/ready returns 200.
   if (settings.hasDemo)
     await runCommand({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings) });
-  else if (app === 'auth' && (await hasAccounts(urls.owner, demoAccountIds())))
+  else if (app === 'auth' && (await hasAccounts(urls.owner, readDemo(settings).accounts)))
     throw new Error('the database contains the demo of an earlier start: use another DATA_DIR or DATABASE_SERVER_URL');
   await mayStart;
   signal.throwIfAborted();
@@ -178,22 +175,4 @@ async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<vo
   const port = app === 'auth' ? settings.authPort : settings.bookingsPort;
   const endedEarly = service.ended.then((message) => Promise.reject(new Error(message)));
   await Promise.race([untilReady(settings.host, port, signal), endedEarly]);
-}
-
-/** `baseUrl` is the base URL of bookings, which serves the day sheet. */
-export function demoData(app: AppName, { scopeBase, baseUrl }: Pick<Settings, 'scopeBase' | 'baseUrl'>): string {
-  const text = readFileSync(join(import.meta.dirname, '../demo', `${app}.json`), 'utf8');
-  return text.replaceAll('{scope_base}', scopeBase).replaceAll('{bookings_url}', baseUrl);
-}
-
-export const demoAccountIds = (): readonly string[] =>
-  JSON.parse(demoData('auth', { scopeBase: '', baseUrl: '' })).accounts.map(({ id }: { id: string }) => id);
-
-export const publishedPasswords = 'and the passwords of the demo are published';
-
-/** Returns why the demo is not loaded: ISSUER or HOST is not a loopback address, or NODE_ENV is production. */
-export function reasonForNoDemo({ host, issuer }: Settings): string {
-  if (!isLoopback(issuer)) return `ISSUER is ${issuer}, ${publishedPasswords}, so it is only for loopback addresses`;
-  if (isLoopbackHost(host)) return 'NODE_ENV is production';
-  return `HOST is ${host}, ${publishedPasswords}, so it needs a loopback address or DEMO=yes`;
 }

@@ -1,8 +1,8 @@
 // Finds the programs initdb and postgres in this platform's npm package. If the package is missing or its programs do
 // not run (for example on Alpine Linux with musl), the programs on the PATH are used.
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
-import { basename, delimiter, dirname, join, resolve } from 'node:path';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { type Account, runAs } from './account.ts';
 
 export interface Binaries {
@@ -24,22 +24,19 @@ export async function findBinaries(
 ): Promise<Binaries> {
   const errors: string[] = [];
   const installed = programs ? undefined : await installedPackage();
-  if (installed) {
-    linkLibraries(installed);
-    const binaries =
-      tryBinaries(join(installed, 'native/bin'), account, errors) ??
-      tryBinaries(join(copyPackage(installed, copyTo), 'native/bin'), account, errors);
-    if (binaries) return binaries;
-  } else if (!programs) {
-    errors.push(`there is no package ${packageName}`);
-  }
-  for (const folder of (programs ?? process.env.PATH ?? '').split(delimiter)) {
-    const binaries = existsSync(join(folder, 'initdb')) && tryBinaries(folder, account, errors);
+  const packages = installed
+    ? [() => installed, () => linkLibraries(installed), () => copyPackage(installed, copyTo)]
+    : [];
+  const folders = [
+    ...packages.map((prepare) => () => join(prepare(), 'native/bin')),
+    ...(programs ?? process.env.PATH ?? '').split(delimiter).map((folder) => () => folder),
+  ];
+  for (const findFolder of folders) {
+    const binaries = tryBinaries(findFolder(), account, errors);
     if (binaries) return binaries;
   }
   throw new Error(
-    `no PostgreSQL runs here (${[...errors, `no other initdb in ${programs ?? 'the PATH'}`].join('; ')}). ` +
-      'Install PostgreSQL, or set DATABASE_SERVER_URL to use another server.',
+    `no PostgreSQL runs here (${errors.join('; ')}). Install PostgreSQL, or set DATABASE_SERVER_URL to use another server`,
   );
 }
 
@@ -52,25 +49,16 @@ async function installedPackage(): Promise<string | undefined> {
   }
 }
 
-/** Replaces the package's postinstall script, because install scripts are switched off in this repository. */
-function linkLibraries(packageRoot: string): void {
-  const list = join(packageRoot, 'native/pg-symlinks.json');
-  if (!existsSync(list)) return;
-  for (const { source, target } of JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]) {
-    try {
-      symlinkSync(basename(source), join(packageRoot, target));
-    } catch (error) {
-      // The link exists, or this user cannot write to the package. If necessary, `findBinaries` then copies the
-      // package.
-      if (!['EEXIST', 'EACCES', 'EPERM', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    }
-  }
+/** Runs the package's postinstall script, because `npm ci` runs no install scripts in this repository. */
+function linkLibraries(packageRoot: string): string {
+  spawnSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: packageRoot });
+  return packageRoot;
 }
 
 /** If the account cannot run the programs, adds the reason to `errors` and returns undefined. */
 function tryBinaries(folder: string, account: Account | undefined, errors: string[]): Binaries | undefined {
-  const initdb = join(folder, 'initdb');
-  const postgres = join(folder, 'postgres');
+  const [postgres, initdb] = [join(folder, 'postgres'), join(folder, 'initdb')];
+  if (!existsSync(initdb)) return undefined;
   let output = '';
   for (const binary of [postgres, initdb]) {
     const run = spawnSync(binary, ['--version'], { ...runAs(account), encoding: 'utf8', timeout: 10_000 });
@@ -84,13 +72,15 @@ function tryBinaries(folder: string, account: Account | undefined, errors: strin
   return { initdb, postgres, majorVersion: Number(/\(PostgreSQL\) (\d+)/.exec(output)?.[1]) };
 }
 
+/** Returns the copy's path, which contains the package's version. */
 function copyPackage(packageRoot: string, folder: string): string {
   const { version } = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')) as { version: string };
   const copy = join(folder, `postgresql-${version}`);
   if (existsSync(copy)) return copy;
   // The copy gets its final name when it is complete: another process must not use an incomplete copy.
-  const draft = `${copy}.${process.pid}`;
-  mkdirSync(folder, { recursive: true, mode: 0o755 });
+  mkdirSync(folder, { recursive: true });
+  const draft = mkdtempSync(`${copy}-`);
+  chmodSync(draft, 0o755);
   cpSync(packageRoot, draft, { recursive: true, verbatimSymlinks: true });
   linkLibraries(draft);
   try {

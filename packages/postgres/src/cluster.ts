@@ -1,17 +1,7 @@
 // Creates PostgreSQL's data directory and the superuser's password.
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import {
-  chownSync,
-  existsSync,
-  globSync,
-  linkSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chownSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Account, runAs } from './account.ts';
@@ -26,39 +16,40 @@ export interface ClusterOptions {
   onProgress: (line: string) => void;
 }
 
+const passwordFile = (data: string) => join(data, 'superuser-password');
+
 /** Creates the data directory if it is missing and returns the superuser's password. */
 export async function ensureCluster(options: ClusterOptions): Promise<string> {
   const { data, binaries } = options;
   const versionFile = join(data, 'PG_VERSION');
   if (!existsSync(versionFile)) await createCluster(options);
   const version = readFileSync(versionFile, 'utf8').trim();
-  if (version !== String(binaries.majorVersion)) {
+  if (version !== String(binaries.majorVersion) || !existsSync(passwordFile(data))) {
     throw new Error(
-      `${data} was made by PostgreSQL ${version}, and this is PostgreSQL ${binaries.majorVersion}: move it away to start with a new one`,
+      `${data} was made by PostgreSQL ${version} or another program, and this is PostgreSQL ${binaries.majorVersion}: ` +
+        'move it away to start with a new one',
     );
   }
-  return readFileSync(`${data}.password`, 'utf8').trim();
+  return readFileSync(passwordFile(data), 'utf8').trim();
 }
 
 /**
  * Runs initdb in a directory with another name and renames the complete directory. Two launchers can do this at the
- * same time: they share the password, and the first rename wins.
+ * same time: the first rename wins.
  */
 async function createCluster({ data, binaries, account, fsync, onProgress }: ClusterOptions): Promise<void> {
   onProgress(`creating a PostgreSQL ${binaries.majorVersion} database cluster in ${data}`);
-  const passwordFile = `${data}.password`;
-  createPassword(passwordFile);
   removeAbandonedDrafts(data);
   const draft = `${data}.new-${process.pid}`;
-  // In a container, an earlier launcher often had the same process id.
-  rmSync(draft, { recursive: true, force: true });
-  mkdirSync(draft, { mode: 0o700 });
-  if (account) for (const path of [draft, passwordFile]) chownSync(path, account.uid, account.gid);
+  mkdirSync(draft);
+  const [cluster, password] = [join(draft, 'data'), join(draft, 'password')];
+  writeFileSync(password, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600 });
+  if (account) for (const path of [draft, password]) chownSync(path, account.uid, account.gid);
   const args = [
-    `--pgdata=${draft}`,
+    `--pgdata=${cluster}`,
     '--username=postgres',
     '--auth=scram-sha-256',
-    `--pwfile=${passwordFile}`,
+    `--pwfile=${password}`,
     '--encoding=UTF8',
     // The builtin provider sorts in the same order on every machine. Only PostgreSQL 17 and later have it.
     ...(binaries.majorVersion >= 17 ? ['--locale-provider=builtin', '--locale=C.UTF-8'] : ['--locale=C']),
@@ -68,7 +59,8 @@ async function createCluster({ data, binaries, account, fsync, onProgress }: Clu
     // Keeps initdb's messages in English.
     const env = { ...process.env, LC_ALL: 'C' };
     await promisify(execFile)(binaries.initdb, args, { ...runAs(account), env, timeout: 120_000 });
-    renameSync(draft, data);
+    renameSync(password, passwordFile(cluster));
+    renameSync(cluster, data);
   } catch (error) {
     if (!existsSync(join(data, 'PG_VERSION'))) throw error;
   } finally {
@@ -76,21 +68,11 @@ async function createCluster({ data, binaries, account, fsync, onProgress }: Clu
   }
 }
 
-/** Creates the password file if it does not exist. The file gets its name when it is complete. */
-function createPassword(file: string): void {
-  const draft = `${file}.${process.pid}`;
-  writeFileSync(draft, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600 });
-  try {
-    linkSync(draft, file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  } finally {
-    rmSync(draft);
-  }
-}
-
 /** Removes the directories of launchers that were killed during initdb, with retries because initdb may still run. */
 function removeAbandonedDrafts(data: string): void {
-  for (const draft of globSync(`${data}.new-*`))
-    if (!findProcess(Number(draft.split('-').at(-1)))) rmSync(draft, { recursive: true, maxRetries: 10 });
+  for (const draft of globSync(`${data}.new-*`)) {
+    const pid = Number(draft.split('-').at(-1));
+    // In a container, an earlier launcher often had the same process id.
+    if (pid === process.pid || !findProcess(pid)) rmSync(draft, { recursive: true, maxRetries: 10 });
+  }
 }

@@ -25,19 +25,15 @@ export function readPostmaster(data: string): Postmaster | undefined {
 /** This setting has no effect. It shows in the server's command line which process started the server. */
 export const launcherSetting = 'bay_booking.launcher';
 
-/** Returns the process id of the launcher whose server uses the data, or undefined. */
-export function launcherOf(data: string): number | undefined {
+/** Returns the running server that uses the data and its launcher, if the launcher is still running. */
+export function findServer(data: string): { pid: number; launcher: number | undefined } | undefined {
   const pid = readPostmaster(data)?.pid;
-  return pid === undefined ? undefined : findServer(pid, data)?.launcher;
-}
-
-/** Finds the server with this process id. After a reboot, for example, an unrelated process can have the id. */
-function findServer(pid: number, data: string): { launcher: number | undefined } | undefined {
-  const found = findProcess(pid);
-  if (!found?.command.includes(` ${data} `)) return undefined;
+  const found = pid === undefined ? undefined : findProcess(pid);
+  // After a reboot, for example, an unrelated process can have the recorded id.
+  if (!pid || !found?.command.includes(` ${data} `)) return undefined;
   // If the launcher has ended, the server has another parent, even if another process got the launcher's id.
   const hasLauncher = found.command.includes(` ${launcherSetting}=${found.parentPid} `);
-  return { launcher: hasLauncher ? found.parentPid : undefined };
+  return { pid, launcher: hasLauncher ? found.parentPid : undefined };
 }
 
 /**
@@ -46,15 +42,14 @@ function findServer(pid: number, data: string): { launcher: number | undefined }
  * @throws {Error} if the server's launcher is still running
  */
 export async function takeOver(data: string): Promise<boolean> {
-  const pid = readPostmaster(data)?.pid;
-  if (pid === undefined) return false;
-  const server = findServer(pid, data);
+  const recorded = readPostmaster(data)?.pid;
+  const server = findServer(data);
   if (server?.launcher)
     throw new Error(`the running process ${server.launcher} already uses the database files in ${data}`);
-  if (server) await stopPostmaster(pid);
+  if (server) await stopPostmaster(server.pid);
   // PostgreSQL does not start if any process, even a zombie or an unrelated one, has the recorded id. If the id has
   // changed, another launcher has taken over the data.
-  if (readPostmaster(data)?.pid === pid) rmSync(join(data, 'postmaster.pid'), { force: true });
+  if (recorded && readPostmaster(data)?.pid === recorded) rmSync(join(data, 'postmaster.pid'), { force: true });
   return server !== undefined;
 }
 

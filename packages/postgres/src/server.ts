@@ -1,33 +1,21 @@
 // Runs a PostgreSQL server for development and tests on a machine that has no installed PostgreSQL.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chmodSync,
-  closeSync,
-  fchownSync,
-  fstatSync,
-  ftruncateSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-} from 'node:fs';
+import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Account, runAs, serverAccount } from './account.ts';
 import { type Binaries, findBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
-import { chooseDataLocation } from './data-location.ts';
+import { chooseDataLocation, systemFolder } from './data-location.ts';
 import { freePort } from './ports.ts';
-import { launcherOf, launcherSetting, readPostmaster, stopPostmaster, takeOver } from './postmaster.ts';
+import { findServer, launcherSetting, readPostmaster, stopPostmaster, takeOver } from './postmaster.ts';
 import { watchOver } from './watchdog.ts';
 
 const HOST = '127.0.0.1';
 const START_LIMIT_MS = 60_000;
 const REPEAT_LIMIT_MS = 15_000;
-/** A larger log file is emptied when the server starts. */
-const LOG_LIMIT_BYTES = 5_000_000;
 
 export interface EmbeddedPostgresOptions {
   /** The folder of the database files. Default: a temporary folder, which is removed when the server stops. */
@@ -55,7 +43,7 @@ export interface EmbeddedPostgres {
 }
 
 export function findLauncher(dataDir: string): number | undefined {
-  return launcherOf(chooseDataLocation(dataDir, serverAccount(dataDir)).data);
+  return findServer(chooseDataLocation(dataDir, serverAccount(dataDir)))?.launcher;
 }
 
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
@@ -63,7 +51,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const temporaryFolder = options.dataDir === undefined ? makeTemporaryFolder() : undefined;
   const requested = resolve(options.dataDir ?? join(temporaryFolder as string, 'postgres'));
   const account = serverAccount(requested);
-  const { data, cache, isMoved } = chooseDataLocation(requested, account);
+  const data = chooseDataLocation(requested, account);
+  const isMoved = data !== requested;
   if (isMoved) onProgress(`user ${account?.uid} cannot enter ${requested}: the database files are in ${data}`);
   // Moved data are in a folder of their own.
   const foldersToRemove = temporaryFolder ? [temporaryFolder, ...(isMoved ? [dirname(data)] : [])] : [];
@@ -71,11 +60,10 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     for (const folder of foldersToRemove) rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const binaries = await findBinaries(account, cache, options.programs);
+    const binaries = await findBinaries(account, account ? systemFolder : dirname(data), options.programs);
     if (await takeOver(data)) onProgress('stopped the PostgreSQL server that the last run left behind');
     const password = await ensureCluster({ data, binaries, account, fsync, onProgress });
-    const settings = { ...defaultSettings(fsync), ...options.settings };
-    const { child, port } = await start({ ...options, data, binaries, account, settings });
+    const { child, port } = await start({ options, data, binaries, account });
     const ended = new Promise<void>((settle) => child.once('exit', () => settle()));
     const needsWatchdog = options.watchdog || temporaryFolder !== undefined;
     const watchdog = needsWatchdog ? watchOver(child.pid as number, foldersToRemove) : undefined;
@@ -85,7 +73,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       dataPath: data,
       ended,
       stop: async () => {
-        // `spawnServer` has called `unref` so that this process does not wait for the server. From now on it must.
+        // `startOnce` has called `unref` so that this process does not wait for the server. From now on it must.
         child.ref();
         if (child.exitCode === null && child.signalCode === null) await stopPostmaster(child.pid as number);
         await ended;
@@ -106,24 +94,11 @@ function makeTemporaryFolder(): string {
   return folder;
 }
 
-const defaultSettings = (fsync: boolean) => ({
-  [launcherSetting]: process.pid,
-  listen_addresses: HOST,
-  unix_socket_directories: '',
-  max_connections: 150,
-  timezone: 'UTC',
-  log_timezone: 'UTC',
-  jit: 'off',
-  ...(fsync ? {} : { fsync: 'off', full_page_writes: 'off' }),
-});
-
 interface ServerProgram {
+  options: EmbeddedPostgresOptions;
   data: string;
   binaries: Binaries;
   account: Account | undefined;
-  port?: number | undefined;
-  settings: Record<string, string | number>;
-  environment?: Record<string, string>;
 }
 
 const dataInUse = /still in use|postmaster\.pid/;
@@ -135,13 +110,14 @@ const portInUse = /Address already in use|could not bind/;
  */
 async function start(program: ServerProgram): Promise<{ child: ChildProcess; port: number }> {
   const deadline = Date.now() + REPEAT_LIMIT_MS;
+  const requestedPort = program.options.port;
   for (;;) {
-    const port = program.port ?? (await freePort());
+    const port = requestedPort ?? (await freePort());
     try {
       return { child: await startOnce(program, port), port };
     } catch (error) {
       const { message } = error as Error;
-      if (program.port && portInUse.test(message)) throw new Error(`port ${port} (PostgreSQL) is taken`);
+      if (requestedPort && portInUse.test(message)) throw new Error(`port ${port} (PostgreSQL) is taken`);
       if (Date.now() > deadline || !(dataInUse.test(message) || portInUse.test(message))) throw error;
       await pause(250);
       // Fails if another launcher has started its server. Otherwise removes the remaining postmaster.pid.
@@ -150,45 +126,46 @@ async function start(program: ServerProgram): Promise<{ child: ChildProcess; por
   }
 }
 
-async function startOnce(program: ServerProgram, port: number): Promise<ChildProcess> {
-  const logFile = `${program.data}.log`;
-  const { child, logStart } = spawnServer(program, port, logFile);
-  await once(child, 'spawn');
-  const deadline = Date.now() + START_LIMIT_MS;
-  for (;;) {
-    const postmaster = readPostmaster(program.data);
-    if (postmaster?.isReady && postmaster.pid === child.pid) return child;
-    if (child.exitCode !== null || child.signalCode !== null)
-      throw new Error(`PostgreSQL did not start: ${logTail(logFile, logStart)}`);
-    if (Date.now() > deadline) {
-      await stopPostmaster(child.pid as number);
-      throw new Error(`PostgreSQL did not start within ${START_LIMIT_MS / 1000} s:\n${logTail(logFile, logStart)}`);
-    }
-    await pause(20);
-  }
-}
-
-function spawnServer(program: ServerProgram, port: number, logFile: string): { child: ChildProcess; logStart: number } {
-  const { data, binaries, account, settings, environment } = program;
-  const log = openSync(logFile, 'a', 0o600);
-  if (fstatSync(log).size > LOG_LIMIT_BYTES) ftruncateSync(log);
-  const logStart = fstatSync(log).size;
-  if (account) fchownSync(log, account.uid, account.gid);
+/** Starts the server with an empty log file and waits until the server is ready. */
+async function startOnce({ options, data, binaries, account }: ServerProgram, port: number): Promise<ChildProcess> {
+  const settings = {
+    [launcherSetting]: process.pid,
+    port,
+    listen_addresses: HOST,
+    unix_socket_directories: '',
+    max_connections: 150,
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    jit: 'off',
+    ...(options.fsync === false && { fsync: 'off', full_page_writes: 'off' }),
+    ...options.settings,
+  };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const child = spawn(binaries.postgres, ['-D', data, '-p', String(port), ...flags], {
+  const logFile = `${data}.log`;
+  writeFileSync(logFile, '', { mode: 0o600 });
+  const log = openSync(logFile, 'a');
+  const child = spawn(binaries.postgres, ['-D', data, ...flags], {
     ...runAs(account),
     // The locale C gives English error messages, which `dataInUse` and `portInUse` match.
-    env: { ...process.env, LC_ALL: 'C', ...environment },
+    env: { ...process.env, LC_ALL: 'C', ...options.environment },
     stdio: ['ignore', log, log],
     // A process group of its own keeps the SIGINT of Ctrl-C away from the server until the services have ended.
     detached: true,
   });
   closeSync(log);
   child.unref();
-  return { child, logStart };
-}
-
-/** Returns the last lines of the log file after position `from`. */
-function logTail(path: string, from: number): string {
-  return readFileSync(path).subarray(from).toString().trim().split('\n').slice(-12).join('\n');
+  await once(child, 'spawn');
+  const lastLogLines = () => readFileSync(logFile, 'utf8').trim().split('\n').slice(-12).join('\n');
+  const deadline = Date.now() + START_LIMIT_MS;
+  for (;;) {
+    const postmaster = readPostmaster(data);
+    if (postmaster?.isReady && postmaster.pid === child.pid) return child;
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`PostgreSQL did not start: ${lastLogLines()}`);
+    if (Date.now() > deadline) {
+      await stopPostmaster(child.pid as number);
+      throw new Error(`PostgreSQL did not start within ${START_LIMIT_MS / 1000} s:\n${lastLogLines()}`);
+    }
+    await pause(20);
+  }
 }

@@ -127,8 +127,9 @@ describe('an embedded server', () => {
       locale: 'C.UTF-8',
       encoding: 'UTF8',
     });
-    expect(statSync(`${dataDir}.password`).mode & 0o777).toBe(0o600);
-    expect(readFileSync(`${dataDir}.password`, 'utf8').trim()).toHaveLength(32);
+    const passwordFile = join(dataDir, 'superuser-password');
+    expect(statSync(passwordFile).mode & 0o777).toBe(0o600);
+    expect(readFileSync(passwordFile, 'utf8').trim()).toHaveLength(32);
     const urlWithWrongPassword = new URL(server.url);
     urlWithWrongPassword.password = 'wrong';
     await expect(query(urlWithWrongPassword.href, 'select 1')).rejects.toThrow('password authentication failed');
@@ -180,7 +181,6 @@ test('an interrupted first start does not prevent the next start', async () => {
   // with the id of its process.
   const abandoned = `${dataDir}.new-999999999`;
   mkdirSync(join(abandoned, 'base'), { recursive: true });
-  writeFileSync(`${dataDir}.password`, 'of-the-first-try\n');
   const { server } = await launch();
   expect(await query(server.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   expect(existsSync(abandoned)).toBe(false);
@@ -194,7 +194,7 @@ describe('exactly one of several launchers that start at the same time gets the 
     const winner = winners[0] as Launcher;
     const error = `the running process ${winner.child.pid} already uses the database files in ${dataDir}`;
     expect(started.map(({ server }) => server.error).filter(Boolean)).toEqual([error, error, error]);
-    expect(readdirSync(folder).toSorted()).toEqual(['postgres', 'postgres.log', 'postgres.password']);
+    expect(readdirSync(folder).toSorted()).toEqual(['postgres', 'postgres.log']);
     return winner;
   }
 
@@ -243,7 +243,9 @@ describe('the launcher prints an error', () => {
     mkdirSync(dataDir);
     writeFileSync(join(dataDir, 'PG_VERSION'), '9\n');
     const { server } = await launch();
-    expect(server.error).toMatch(/was made by PostgreSQL 9, and this is PostgreSQL \d+: move it away/);
+    expect(server.error).toMatch(
+      /was made by PostgreSQL 9 or another program, and this is PostgreSQL \d+: move it away/,
+    );
   });
 
   test('with the end of the server log, if a setting is invalid', async () => {

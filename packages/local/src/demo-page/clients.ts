@@ -1,29 +1,10 @@
-// Reads the demo's clients and accounts and builds their sign-in URLs.
-import { createHash, randomBytes } from 'node:crypto';
+// Builds the sign-in URLs of the demo's clients.
+import { hash, randomBytes } from 'node:crypto';
+import type { Client, readDemo } from '../demo.ts';
 
-export interface Client {
-  readonly client_id: string;
-  readonly client_secret?: string;
-  readonly client_name: string;
-  readonly grant_types: readonly string[];
-  readonly response_types: readonly string[];
-  readonly redirect_uris: readonly string[];
-  readonly post_logout_redirect_uris?: readonly string[];
-  readonly scope: string;
-  readonly pkce?: 'required' | 'optional';
-  readonly profile?: 'fapi2';
-}
-
-interface Account {
-  readonly username: string;
-  readonly password: string;
-}
-
-export interface Demo {
+export interface Demo extends ReturnType<typeof readDemo> {
   readonly auth: string;
   readonly bookings: string;
-  readonly clients: readonly Client[];
-  readonly accounts: readonly Account[];
   readonly socialNames: readonly string[];
   /** The URL of the stand-ins, unless SOCIAL_PROVIDERS_FILE names other providers. */
   readonly standIns: string | undefined;
@@ -37,17 +18,7 @@ export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 
 /** One PKCE verifier serves all links. */
 export const codeVerifier = randomBytes(32).toString('base64url');
-const codeChallenge = createHash('sha256').update(codeVerifier).digest('base64url');
-
-/** Adds the fields that an imported personal access token may leave out. Every token can read. */
-export const completeClient = (client: Partial<Client>, scopeBase: string): Client =>
-  ({
-    grant_types: ['client_credentials'],
-    response_types: [],
-    redirect_uris: [],
-    scope: `${scopeBase}/golf/bookings.read`,
-    ...client,
-  }) as Client;
+const codeChallenge = hash('sha256', codeVerifier, 'base64url');
 
 export const requiresPkce = (client: Client): boolean => client.pkce !== 'optional';
 export const customScopes = (client: Client): readonly string[] =>

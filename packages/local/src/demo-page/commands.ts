@@ -1,5 +1,6 @@
 // Builds the demo page's curl commands.
-import { type Client, codeVerifier, customScopes, type Demo, deviceGrant, requiresPkce } from './clients.ts';
+import type { Client } from '../demo.ts';
+import { codeVerifier, customScopes, type Demo, deviceGrant, requiresPkce } from './clients.ts';
 import { assertionFields, tokenProof } from './key-client.ts';
 
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;

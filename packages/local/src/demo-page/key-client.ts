@@ -1,8 +1,10 @@
 // Signs assertions and DPoP proofs of the demo client that has a private key instead of a secret.
-import { createPrivateKey, randomUUID, sign } from 'node:crypto';
+import { createPrivateKey, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { authorizationParameters, type Client, type Demo, pkceOf } from './clients.ts';
+import jwt from 'jsonwebtoken';
+import type { Client } from '../demo.ts';
+import { authorizationParameters, type Demo, pkceOf } from './clients.ts';
 
 const lifetimeSeconds = 300;
 const timeLimitMs = 5_000;
@@ -10,29 +12,26 @@ const timeLimitMs = 5_000;
 const readKey = (clientId: string) =>
   JSON.parse(readFileSync(join(import.meta.dirname, '../../demo', `${clientId}.jwk.json`), 'utf8'));
 
-function signJwt(clientId: string, header: object, claims: object): string {
-  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const text = `${encode({ alg: 'ES256', ...header })}.${encode({ jti: randomUUID(), ...claims })}`;
-  const key = createPrivateKey({ key: readKey(clientId), format: 'jwk' });
-  return `${text}.${sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
-}
-
-const now = () => Math.floor(Date.now() / 1000);
+const signJwt = (clientId: string, header: object, claims: object): string =>
+  jwt.sign({ jti: randomUUID(), ...claims }, createPrivateKey({ key: readKey(clientId), format: 'jwk' }), {
+    algorithm: 'ES256',
+    header: { alg: 'ES256', ...header },
+  });
 
 /** Auth accepts each assertion only once. */
 export function assertionFields({ auth }: Demo, { client_id: id }: Client): Record<string, string> {
-  const claims = { iss: id, sub: id, aud: auth, iat: now(), exp: now() + lifetimeSeconds };
+  const exp = Math.floor(Date.now() / 1000) + lifetimeSeconds;
   return {
     client_id: id,
     client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-    client_assertion: signJwt(id, { kid: readKey(id).kid }, claims),
+    client_assertion: signJwt(id, { kid: readKey(id).kid }, { iss: id, sub: id, aud: auth, exp }),
   };
 }
 
 export function tokenProof({ auth }: Demo, { client_id: id }: Client): string {
   const { kty, crv, x, y } = readKey(id);
-  const claims = { htm: 'POST', htu: `${auth}/connect/token`, iat: now() };
-  return signJwt(id, { typ: 'dpop+jwt', jwk: { kty, crv, x, y } }, claims);
+  const header = { typ: 'dpop+jwt', jwk: { kty, crv, x, y } };
+  return signJwt(id, header, { htm: 'POST', htu: `${auth}/connect/token` });
 }
 
 /** Sends the parameters to auth and returns the URL for the browser (RFC 9126). */

@@ -1,7 +1,8 @@
 // Builds the demo pages: flows, redirect URIs, device flow and e-mails.
 
 import type { Mail } from '../children.ts';
-import { type Client, clientsAt, type Demo, signInLinks } from './clients.ts';
+import type { Client } from '../demo.ts';
+import { clientsAt, type Demo, signInLinks } from './clients.ts';
 import { commandsOf, exchangeCode, listLocations, pollDevice, refresh } from './commands.ts';
 import { command, Html, html, page, scriptElement } from './html.ts';
 import { postForm } from './key-client.ts';
