@@ -1,6 +1,7 @@
 // Reads the configuration of auth from environment variables. apps/auth/README.md describes every variable.
 import { readFileSync } from 'node:fs';
 import {
+  encryptionKeys,
   httpUrl,
   integer,
   list,
@@ -37,19 +38,6 @@ const origin = (value: string): string => {
     throw new Error('must contain scheme, host and port only, such as https://id.example.com');
   }
   return new URL(address).origin;
-};
-
-export const encryptionKey = (value: string): Buffer => {
-  // `Buffer.from` ignores characters that are not base64. The regular expression finds them.
-  const key = Buffer.from(value, 'base64');
-  if (key.length !== 32 || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(value)) throw new Error('must be 32 bytes in base64');
-  return key;
-};
-
-/** The first key encrypts, and every key decrypts. */
-export const encryptionKeys = (value: string): readonly [Buffer, ...Buffer[]] => {
-  const [first = '', ...others] = list(value);
-  return [encryptionKey(first), ...others.map(encryptionKey)];
 };
 
 const cookieKeys = (value: string): readonly string[] => {

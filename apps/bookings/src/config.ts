@@ -2,10 +2,10 @@
 import {
   baseUrl,
   type Config as ConfigOf,
+  encryptionKeys,
   flag,
   httpUrl,
   integer,
-  list,
   logLevel,
   mandatory,
   networks,
@@ -19,17 +19,6 @@ import {
   trustProxy,
 } from '@bay-booking/service/config';
 import { developmentSecretErrors, isPublicService, unencryptedIssuerErrors } from '@bay-booking/service/public-address';
-
-/** Decoding ignores characters that are not base64, so each key is encoded again and compared with its text. */
-const encryptionKeys = (value: string): readonly Buffer[] => {
-  const texts = list(value);
-  const keys = texts.map((key) => Buffer.from(key, 'base64'));
-  const isValid = (key: Buffer, index: number): boolean =>
-    key.length === 32 && key.toString('base64').replace(/=+$/, '') === texts[index]?.replace(/=+$/, '');
-  if (keys.length === 0 || !keys.every(isValid))
-    throw new Error('must be 32 bytes in base64, or a comma-separated list of such keys');
-  return keys;
-};
 
 /** For the limits, 0 means no limit. HOLDS_PER_OWNER=0 switches holds off, and so does no WEBHOOK_KEY for webhooks. */
 const fields = {
@@ -57,7 +46,7 @@ const fields = {
   historyRetentionDays: optional('HISTORY_RETENTION_DAYS', integer(7, 36_500), 400),
   personalDataDays: optional('PERSONAL_DATA_DAYS', integer(0, 36_500), 0),
   daySheetClientId: optional('DAY_SHEET_CLIENT_ID', text),
-  webhookKeys: optional('WEBHOOK_KEY', encryptionKeys),
+  webhookKeys: optional<readonly Buffer[]>('WEBHOOK_KEY', encryptionKeys),
   webhookAllowNetworks: optional('WEBHOOK_ALLOW_NETWORKS', networks, []),
 } as const;
 

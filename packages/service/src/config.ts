@@ -126,6 +126,19 @@ export const list = (value: string): readonly string[] =>
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '');
 
+export const encryptionKey = (value: string): Buffer => {
+  // `Buffer.from` ignores characters that are not base64. The regular expression finds them.
+  const key = Buffer.from(value, 'base64');
+  if (key.length !== 32 || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(value)) throw new Error('must be 32 bytes in base64');
+  return key;
+};
+
+/** The first key encrypts, and every key decrypts. */
+export const encryptionKeys = (value: string): readonly [Buffer, ...Buffer[]] => {
+  const [first = '', ...others] = list(value);
+  return [encryptionKey(first), ...others.map(encryptionKey)];
+};
+
 export const networks = (value: string): readonly string[] => {
   const found = list(value);
   try {

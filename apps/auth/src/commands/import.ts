@@ -2,6 +2,7 @@
 // is `-`, the command reads standard input. docs/import.md describes the file.
 import { importFile, readImportFile } from '@bay-booking/records/commands';
 import {
+  encryptionKeys,
   httpUrl,
   mandatory,
   networks,
@@ -13,7 +14,6 @@ import {
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { isLoopback } from '@bay-booking/service/public-address';
 import { withDatabase } from '@bay-booking/service/with-database';
-import { encryptionKeys } from '../config.ts';
 import { migrationsDirectory } from '../migrations-directory.ts';
 import { createAccountRecords } from '../records/records.ts';
 

@@ -3,12 +3,18 @@
 // Running instances read the keys again every few seconds and need no restart. `reseal` encrypts the keys
 // and the secrets of authenticator apps with the first key of KEY_ENCRYPTION_KEY, or with NEW_KEY_ENCRYPTION_KEY
 // (docs/behaviour-auth.md, "Signing keys").
-import { mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
+import {
+  encryptionKey,
+  encryptionKeys,
+  mandatory,
+  optional,
+  postgresUrl,
+  readConfig,
+} from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { withDatabase } from '@bay-booking/service/with-database';
 import { createAudit } from '../audit/audit.ts';
-import { encryptionKey, encryptionKeys } from '../config.ts';
 import { createFactorStore } from '../factors/store.ts';
 import { createKeyStore, keyPublishDelaySeconds } from '../signing-keys/store.ts';
 
