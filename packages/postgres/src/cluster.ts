@@ -26,7 +26,7 @@ export async function ensureCluster(options: ClusterOptions): Promise<string> {
   const version = readFileSync(versionFile, 'utf8').trim();
   if (version !== String(binaries.majorVersion) || !existsSync(passwordFile(data))) {
     throw new Error(
-      `${data} was made by PostgreSQL ${version} or another program, and this is PostgreSQL ${binaries.majorVersion}: ` +
+      `${data} was made by another version (PostgreSQL ${version}, this is ${binaries.majorVersion}): ` +
         'move it away to start with a new one',
     );
   }

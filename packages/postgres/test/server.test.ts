@@ -244,7 +244,7 @@ describe('the launcher prints an error', () => {
     writeFileSync(join(dataDir, 'PG_VERSION'), '9\n');
     const { server } = await launch();
     expect(server.error).toMatch(
-      /was made by PostgreSQL 9 or another program, and this is PostgreSQL \d+: move it away/,
+      /was made by another version \(PostgreSQL 9, this is \d+\): move it away/,
     );
   });
 
