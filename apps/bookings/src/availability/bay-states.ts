@@ -15,6 +15,8 @@ type Seconds = readonly [start: number, end: number];
 /** Times as strings are in UTC without `Z`, times as numbers in seconds since 1970. */
 interface Row {
   readonly id: string;
+  /** The position in the list of wanted bays, from 1. */
+  readonly n: number;
   readonly bookable: boolean;
   readonly locationId: string;
   readonly timeZone: string;
@@ -34,8 +36,6 @@ interface ClosedRow {
 // A subquery hides the value from PostgreSQL's planner, which would otherwise plan the statement again for every
 // execution. Planning takes longer than the execution.
 const bayIds = '(select $2::text[])::text[]';
-const from = '(select $3::timestamptz)';
-const to = '(select $4::timestamptz)';
 
 // In other time zones, offsets of early years contain seconds, which JavaScript cannot read.
 const utc = (column: string, field: string): string => `${column} at time zone 'UTC' as "${field}"`;
@@ -45,33 +45,37 @@ const bookingsOfBay = `select start_date, end_date from booking where facility_i
 
 const closuresOfBay = `(
     select json_agg(closure) from (
-      select ${times}, reason from booking_closure where facility_id = $1 and end_date > ${from}
-        and start_date <= ${to} and (location_id = bay.location_id or bay.id = any(bay_ids))
+      select ${times}, reason from booking_closure
+      where facility_id = $1 and end_date > wanted.start_date and start_date <= wanted.end_date
+        and (location_id = bay.location_id or bay.id = any(bay_ids))
       order by start_date, id
     ) closure
   )`;
 
 /**
- * Reads the bays $2 and everything that touches the interval from $3 to $4, except the bookings $5 and the holds $6. A
- * bay's bookings do not overlap, so only the last one that began before the interval can reach into it.
+ * Reads the bays $2, and everything that touches the interval of each from $3 to $4, except the bookings $5 and the holds
+ * $6. A bay's bookings do not overlap, so only the last one that began before the interval can reach into it. Because of
+ * `limit 1`, PostgreSQL does not read all bays of the facility.
  */
-const bayStates = (closures: string) => `select bay.id, bay.bookable, bay.location_id as "locationId",
+const bayStates = (closures: string) => `select n::integer, bay.id, bay.bookable, bay.location_id as "locationId",
   (select time_zone from facility where id = $1) as "timeZone",
   location.opening_hours as hours, ${closures} as closures, (
     select json_agg(array[date_part('epoch', start_date), date_part('epoch', end_date)]) from (
-      (${bookingsOfBay} and start_date < ${from} order by start_date desc limit 1)
+      (${bookingsOfBay} and start_date < wanted.start_date order by start_date desc limit 1)
       union all
-      ${bookingsOfBay} and start_date >= ${from} and start_date <= ${to}
+      ${bookingsOfBay} and start_date >= wanted.start_date and start_date <= wanted.end_date
     ) taken
   ) as bookings, (
     select json_agg(hold) from (
       select ${times}, ${utc('expires_at', 'expiresAt')} from booking_hold where facility_id = $1 and bay_id = bay.id
         and expires_at > clock_timestamp() and id <> all((select $6::uuid[])::uuid[])
-        and start_date <= ${to} and end_date >= ${from}
+        and start_date <= wanted.end_date and end_date >= wanted.start_date
     ) hold
   ) as holds
-from bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
-where bay.facility_id = $1 and bay.id = any(${bayIds}) and bay.removed_at is null`;
+from unnest(${bayIds}, (select $3::timestamptz[])::timestamptz[], (select $4::timestamptz[])::timestamptz[])
+  with ordinality wanted (bay_id, start_date, end_date, n)
+cross join lateral (select * from bay where facility_id = $1 and id = wanted.bay_id and removed_at is null limit 1) bay
+join location on location.facility_id = $1 and location.id = bay.location_id`;
 
 const statesWithReasons = bayStates(closuresOfBay);
 const statesWithoutClosures = bayStates('null');
@@ -82,7 +86,7 @@ const statesWithoutClosures = bayStates('null');
  */
 const closedTimes = `with closure as materialized (
   select location_id, bay_ids, tstzrange(start_date, end_date) as time from booking_closure
-  where facility_id = $1 and end_date > ${from} and start_date <= ${to}
+  where facility_id = $1 and end_date > (select $3::timestamptz) and start_date <= (select $4::timestamptz)
 ), closed as (
   select location_id as id, true as is_location, range_agg(time) as times from closure
   where location_id in (select location_id from bay where facility_id = $1 and id = any(${bayIds})) group by location_id
@@ -109,20 +113,33 @@ export interface Exceptions {
   readonly holdIds?: readonly string[] | undefined;
 }
 
+/** If `times` is undefined, closures, bookings and holds are not read. */
+interface WantedTime {
+  readonly bayId: string;
+  readonly times: Times | undefined;
+}
+
 /**
- * Returns the existing bays by id. In a transaction, an earlier statement must have locked the bays. If `interval` is
- * undefined, closures, bookings and holds are not read.
+ * Returns the bay of each wanted time, or undefined if it does not exist. In a transaction, an earlier statement must
+ * have locked the bays.
  */
 export async function readBayStates(
   on: Queryable,
   facilityId: string,
-  ids: readonly string[],
-  interval: Interval | undefined,
+  wanted: readonly WantedTime[],
   { bookingIds = [], holdIds = [] }: Exceptions = {},
-): Promise<ReadonlyMap<string, FoundBay>> {
-  const values = [facilityId, ids, ...periodOf(interval), bookingIds, holdIds];
-  const rows = await query<Row>(on, statesWithReasons, values);
-  return new Map(rows.map((row) => [row.id, toBay(row)]));
+): Promise<readonly (FoundBay | undefined)[]> {
+  const rows = await query<Row>(on, statesWithReasons, [facilityId, ...valuesOf(wanted), bookingIds, holdIds]);
+  const found = new Map(rows.map((row) => [row.n, toBay(row)]));
+  return wanted.map((_wanted, index) => found.get(index + 1));
+}
+
+function valuesOf(wanted: readonly WantedTime[]): readonly (readonly (string | undefined)[])[] {
+  return [
+    wanted.map(({ bayId }) => bayId),
+    wanted.map(({ times }) => times?.startDate),
+    wanted.map(({ times }) => times?.endDate),
+  ];
 }
 
 /** Returns the existing bays by id. Reasons of closures are left out, so that many closures take little time. */
@@ -130,13 +147,13 @@ export async function readBayStatesWithoutReasons(
   db: Database,
   facilityId: string,
   ids: readonly string[],
-  interval: Interval,
+  times: Times,
   holdId: string | undefined,
 ): Promise<ReadonlyMap<string, FoundBay>> {
-  const values = [facilityId, ids, ...periodOf(interval)];
+  const wanted = ids.map((bayId) => ({ bayId, times }));
   const [rows, closed] = await Promise.all([
-    query<Row>(db, statesWithoutClosures, [...values, [], holdId === undefined ? [] : [holdId]]),
-    query<ClosedRow>(db, closedTimes, values),
+    query<Row>(db, statesWithoutClosures, [facilityId, ...valuesOf(wanted), [], holdId === undefined ? [] : [holdId]]),
+    query<ClosedRow>(db, closedTimes, [facilityId, ids, times.startDate, times.endDate]),
   ]);
   const closuresOf = (isLocation: boolean) =>
     new Map(
@@ -151,10 +168,6 @@ export async function readBayStatesWithoutReasons(
       return [row.id, { ...toBay(row), closures }];
     }),
   );
-}
-
-function periodOf(interval: Interval | undefined): readonly (string | null)[] {
-  return interval ? [interval.start, interval.end].map((time) => new Date(time).toISOString()) : [null, null];
 }
 
 function ofSeconds([start, end]: Seconds): Interval {

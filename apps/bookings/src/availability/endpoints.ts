@@ -11,7 +11,7 @@ import type { SharedServices } from '../http/shared-services.ts';
 import { bayExample } from '../places/resource.ts';
 import type { PlacesStore } from '../places/store.ts';
 import { parseDates } from '../time/date-times.ts';
-import type { Interval } from '../time/interval.ts';
+import { type Interval, timesOf } from '../time/interval.ts';
 import { readBayStatesWithoutReasons, readClock } from './bay-states.ts';
 import { availabilityPath, availabilityResponse, bayAvailability } from './resource.ts';
 import { findGaps } from './rule.ts';
@@ -74,7 +74,7 @@ export function createAvailabilityEndpoints({ db, places, findHold, link }: Avai
         const states = await Promise.all(
           facilities.map(([facilityId, bays]) => {
             const ids = bays.map(({ id }) => id);
-            return readBayStatesWithoutReasons(db, facilityId, ids, interval, hold?.id);
+            return readBayStatesWithoutReasons(db, facilityId, ids, timesOf(interval), hold?.id);
           }),
         );
         const stateOf = new Map(states.flatMap((found) => [...found]));

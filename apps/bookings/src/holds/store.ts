@@ -98,14 +98,13 @@ export function createHoldStore(db: Database) {
         const { facilityId, id, bayId, startDate, endDate, expiresAt, createdAt, correlationId } = hold;
         const owner = ownerOf(caller);
         await storeResponse(tx, response, hold);
-        const interval = intervalOf(hold);
-        const [, [counted], , bays] = await Promise.all([
+        const [, [counted], , [bay]] = await Promise.all([
           query(tx, lockOwner, [ownerKey(owner, facilityId)]),
           query<Count>(tx, countHolds, [facilityId, owner]),
           lockBays(tx, facilityId, [bayId]),
-          readBayStates(tx, facilityId, [bayId], interval),
+          readBayStates(tx, facilityId, [{ bayId, times: hold }]),
         ]);
-        const conflicts = [...findConflicts(bays.get(bayId), interval), ...findExcess(counted, maxHolds)];
+        const conflicts = [...findConflicts(bay, intervalOf(hold)), ...findExcess(counted, maxHolds)];
         if (conflicts.length > 0) throw new Rollback(conflicts);
         const times = [startDate, endDate, expiresAt, createdAt];
         const { clientId, issuedAt } = caller;
@@ -120,10 +119,9 @@ export function createHoldStore(db: Database) {
       caller: Caller,
       maxHolds: number,
     ): Promise<readonly Conflict[]> => {
-      const interval = times && intervalOf(times);
-      const bays = await readBayStates(db, facilityId, [bayId], interval);
+      const [bay] = await readBayStates(db, facilityId, [{ bayId, times }]);
       const [counted] = await query<Count>(db, countHolds, [facilityId, ownerOf(caller)]);
-      return [...findConflicts(bays.get(bayId), interval), ...findExcess(counted, maxHolds)];
+      return [...findConflicts(bay, times && intervalOf(times)), ...findExcess(counted, maxHolds)];
     },
 
     /**

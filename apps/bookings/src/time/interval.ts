@@ -16,6 +16,10 @@ export function intervalOf({ startDate, endDate }: Times): Interval {
   return { start: Date.parse(startDate), end: Date.parse(endDate) };
 }
 
+export function timesOf({ start, end }: Interval): Times {
+  return { startDate: new Date(start).toISOString(), endDate: new Date(end).toISOString() };
+}
+
 export function isInstant({ start, end }: Interval): boolean {
   return start === end;
 }

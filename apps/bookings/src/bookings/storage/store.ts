@@ -13,7 +13,7 @@ import {
   transaction,
 } from '@bay-booking/service/database/database';
 import type { Caller } from '../../auth/caller.ts';
-import { type Exceptions, readBayStates } from '../../availability/bay-states.ts';
+import { type Exceptions, type FoundBay, readBayStates } from '../../availability/bay-states.ts';
 import type { Bay } from '../../availability/reservation.ts';
 import { type Conflict, type ConflictOptions, findConflicts } from '../../availability/rule.ts';
 import { type Author, type BookingChange as Change, changeValues } from '../../changes/log.ts';
@@ -280,40 +280,32 @@ function changeOf({ before, after, otherFacilityId }: Pair, at: Date): Change {
 /** Reads the bays of the requested bookings. The bookings of one request also conflict with each other. */
 async function look(tx: Transaction, requestedBookings: readonly RequestedBooking[], options: LookOptions) {
   const externalIds = externalIdsOf(requestedBookings);
-  const placeOf = ({ bay, times }: RequestedBooking) => `${times?.startDate} ${times?.endDate} ${bay?.facilityId}`;
-  // Requested bookings for the same times are read together.
-  const places = [...Map.groupBy(requestedBookings, placeOf)].map(async ([place, ofPlace]) => {
-    const times = ofPlace[0]?.times;
-    const bays = ofPlace.flatMap(({ bay }) => bay ?? []);
-    const bayIds = [...new Set(bays.map(({ bayId }) => bayId))];
-    const interval = times && intervalOf(times);
-    const states = bays[0] && (await readBayStates(tx, bays[0].facilityId, bayIds, interval, options));
-    return [place, states] as const;
-  });
-  const [used, states] = await Promise.all([findUsedIds(tx, externalIds, options.referencesOf), Promise.all(places)]);
-  const statesByPlace = new Map(states);
-  const bayOf = (index: number) => {
-    const requested = requestedBookings[index] as RequestedBooking;
-    return statesByPlace.get(placeOf(requested))?.get(requested.bay?.bayId ?? '');
-  };
+  const bays = new Map<RequestedBooking, FoundBay | undefined>();
+  const reads = [...Map.groupBy(requestedBookings, ({ bay }) => bay?.facilityId)].map(
+    async ([facilityId, requested]) => {
+      if (facilityId === undefined) return;
+      const wanted = requested.map(({ bay, times }) => ({ bayId: bay?.bayId ?? '', times }));
+      const found = await readBayStates(tx, facilityId, wanted, options);
+      for (const [index, booking] of requested.entries()) bays.set(booking, found[index]);
+    },
+  );
+  const [used] = await Promise.all([findUsedIds(tx, externalIds, options.referencesOf), ...reads]);
+  const intervals = requestedBookings.map(({ times }) => times && intervalOf(times));
+  const bayOf = (index: number) => bays.get(requestedBookings[index] as RequestedBooking);
   const conflictsOf = (index: number, conflictOptions: ConflictOptions): readonly Conflict[] => {
     const requested = requestedBookings[index] as RequestedBooking;
-    const { times, externalBookingId: id } = requested;
+    const { externalBookingId: id } = requested;
     const isUsed = id && (used.has(id) || externalIds.indexOf(id) !== externalIds.lastIndexOf(id));
     const conflicts = isUsed ? [idUsed] : [];
     if (!requested.bay) return conflicts;
     const bay = bayOf(index);
-    const others = requestedBookings.filter(
-      (other) => other !== requested && other.bay?.bayId === requested.bay?.bayId,
+    const others = intervals.filter(
+      (_interval, other) => other !== index && requestedBookings[other]?.bay?.bayId === requested.bay?.bayId,
     );
-    const bookings = others.flatMap((other) => (other.times ? [intervalOf(other.times)] : []));
+    const bookings = others.flatMap((interval) => interval ?? []);
     return [
       ...conflicts,
-      ...findConflicts(
-        bay && { ...bay, bookings: [...bay.bookings, ...bookings] },
-        times && intervalOf(times),
-        conflictOptions,
-      ),
+      ...findConflicts(bay && { ...bay, bookings: [...bay.bookings, ...bookings] }, intervals[index], conflictOptions),
     ];
   };
   return { bayOf, conflictsOf };
