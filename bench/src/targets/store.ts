@@ -20,10 +20,14 @@ const located = `facility_id = $1::text and location_id = $2::text and start_dat
 const rangeOf = (start: string, end: string) =>
   `tstzrange(${start}, ${end}, case when ${start} = ${end} then '[]' else '[)' end)`;
 const range = rangeOf('start_date', 'end_date');
-const upcoming = `facility_id = $1::text and bay_id = $2::text and ${range} && tstzrange($3::timestamptz, null)`;
+/** Also as in this index. */
+const hash = (bay: string) => `hashtextextended(${bay}, 0)`;
+const upcoming = `facility_id = $1::text and bay_id = $2::text and ${hash('bay_id')} = ${hash('$2::text')}
+  and ${range} && tstzrange($3::timestamptz, null)`;
 
 const wanted = rangeOf('$3::timestamptz', '$4::timestamptz');
 const ofBay = 'facility_id = $1::text and bay_id = bay.id';
+const taken = `booking where ${ofBay} and ${hash('bay_id')} = ${hash('bay.id')} and ${range} && ${wanted}`;
 const holds = `booking_hold where ${ofBay} and expires_at > clock_timestamp() and ${range} && ${wanted}`;
 const closures = `booking_closure where facility_id = $1::text and end_date > $3::timestamptz
   and start_date <= $4::timestamptz and (location_id = bay.location_id or bay.id = any(bay_ids))
@@ -47,7 +51,7 @@ const statements = {
   lockBay: 'select from bay where facility_id = $1::text and id = $2::text for no key update',
   lockBooking: `select ${columns} from booking where facility_id = $1::text and id = $2::uuid for update`,
   look: `select bay.facility_id, bay.location_id,
-    exists (select from booking where ${ofBay} and ${range} && ${wanted} and id is distinct from $5::uuid)
+    exists (select from ${taken} and id is distinct from $5::uuid)
       or exists (select from ${holds}) or exists (select from ${closures})
       or not bookable or not coalesce((${open}) @> ${wanted}, location.opening_hours is null) as "isTaken"
     from ${places} where bay.facility_id = $1::text and bay.id = $2::text and bay.removed_at is null`,
@@ -63,7 +67,7 @@ const statements = {
       time_zone, case when bookable and $3::timestamptz < $4::timestamptz then ${jsonOfRanges(`
         coalesce(${open}, tstzmultirange(tstzrange($3, $4))) * tstzmultirange(tstzrange($3, $4))
         - coalesce((select range_agg(${range}) from (
-            select start_date, end_date from booking where ${ofBay} and ${range} && ${wanted}
+            select start_date, end_date from ${taken}
             union all select start_date, end_date from ${holds} union all select start_date, end_date from ${closures}
           ) taken), '{}')`)} end as free
     from ${places} where bay.facility_id = $1::text and bay.location_id = $2::text and bay.removed_at is null

@@ -105,9 +105,7 @@ function pageQuery(db: Knex, shape: Shape): Knex.QueryBuilder {
       .orderByRaw('booking.start_date, booking.id');
   };
   if (isReadByBay(shape)) {
-    // The array prevents PostgreSQL from using the index of the constraint booking_no_overlap. This index contains the
-    // bay but returns rows in no order.
-    const ofBay: Condition = ['facility_id = bay.facility_id and bay_id = any(array[bay.id])'];
+    const ofBay: Condition = ['facility_id = bay.facility_id and bay_id = bay.id'];
     return pageOfEach('bay', ofBay, [
       [`bay.facility_id ${oneOf(shape.facilities)}`, ['facilities']],
       ['bay.id = any(?)', ['bayIds']],
