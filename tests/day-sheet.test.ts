@@ -386,6 +386,47 @@ describeInChromium('the day sheet', () => {
     await page.locator('.status', { hasText: 'Live' }).waitFor();
   }, 60_000);
 
+  test('a network that never responds leads to a message, and the page catches up by itself', async () => {
+    const date = nextDay();
+    const page = await system.open(queryOf(date));
+    await press(page, 'New booking');
+    await fill(page, { Name: 'Hanging' });
+    await page.route('**/api/**', () => {});
+    await press(page, 'Book');
+    await page.getByText('There is no connection to the service. What you typed is still here').waitFor();
+    await page.getByText(/No connection since \d\d:\d\d/).waitFor();
+    expect(await dialog(page).getByLabel('Name').inputValue()).toBe('Hanging');
+    await book(date, 'bay-n1-02', 'Meanwhile', '10:00', '11:00');
+    await page.unroute('**/api/**');
+    await page.locator('.status', { hasText: 'Live' }).waitFor();
+    await press(page, 'Book');
+    await booking(page, 'Hanging').waitFor();
+    expect(await namesOf(page, 'Hanging')).toHaveLength(1);
+    await booking(page, 'Meanwhile').waitFor();
+  }, 60_000);
+
+  test('a position of the feed that is too old loads the day again, and keeps what was typed', async () => {
+    const date = nextDay();
+    const page = await system.open(queryOf(date));
+    const statuses: number[] = [];
+    page.on('response', (response) => statuses.push(response.status()));
+    await press(page, 'New booking');
+    await fill(page, { Name: 'Typed' });
+    await page.context().setOffline(true);
+    await page.getByText(/No connection since/).waitFor();
+    await book(date, 'bay-n1-01', 'Meanwhile', '10:00', '11:00');
+    // Retention does this 30 days after a deletion, if the deletion was the last change. A reader numbers the changes.
+    await system.call('GET', '/api/booking-changes?facilityId=fac-north&latest=true');
+    await system.query('bookings', "update facility set removed_change_number = change_number where id = 'fac-north'");
+    await page.context().setOffline(false);
+    await booking(page, 'Meanwhile').waitFor();
+    await dialog(page).waitFor();
+    expect(statuses).toContain(410);
+    expect(await dialog(page).getByLabel('Name').inputValue()).toBe('Typed');
+    await press(page, 'Book');
+    await booking(page, 'Typed').waitFor();
+  }, 60_000);
+
   test('a late response to a change does not bring back a booking that is gone', async () => {
     const [date, other] = [nextDay(), nextDay()];
     const page = await system.open(queryOf(date), tall);
@@ -614,8 +655,11 @@ describeInChromium('the day sheet with STEP_UP=schedule', () => {
 
   test('a step-up leads through auth and back to the same dialog', async () => {
     const page = await system.open(queryOf('2027-01-04'), { username: 'secure@north.example' });
-    await system.query(`update oidc_artifact set payload = jsonb_set(payload, '{loginTs}', to_jsonb(extract(epoch from now())::int - 3700))
-      where model = 'Session' and payload ->> 'loginTs' is not null`);
+    await system.query(
+      'auth',
+      `update oidc_artifact set payload = jsonb_set(payload, '{loginTs}', to_jsonb(extract(epoch from now())::int - 3700))
+      where model = 'Session' and payload ->> 'loginTs' is not null`,
+    );
     await page.reload();
     await press(page, 'Close bays');
     await check(page, 'Bay 2');
@@ -636,5 +680,35 @@ describeInChromium('the day sheet with STEP_UP=schedule', () => {
     await signIn(page, 'secure@north.example', 'demo-0002');
     await expectTyped();
     await page.locator('.closure').waitFor();
+  }, 120_000);
+});
+
+describeInChromium('the day sheet with access tokens of 27 seconds', () => {
+  const system = useDaySheet();
+  const setLifetime = (seconds: number) =>
+    system.query(
+      'auth',
+      `update client set metadata = metadata || '{ "access_token_ttl": ${seconds} }' where id = 'day-sheet'`,
+    );
+
+  test('an expired token leads through auth and back to the same dialog', async () => {
+    await setLifetime(27);
+    const date = nextDay();
+    const page = await system.open(queryOf(date));
+    await press(page, 'New booking');
+    await fill(page, { Name: 'Expired', From: `${date}T09:00`, To: `${date}T10:00` });
+    await check(page, 'Bay 4');
+    await page.locator('.status', { hasText: 'Waiting for a new sign-in' }).waitFor({ timeout: 60_000 });
+    await setLifetime(7_200);
+    const isBack = page.waitForEvent('framenavigated', (frame) => frame.url().startsWith(`${system.base}/day?`));
+    await Promise.all([isBack, press(page, 'Book')]);
+    await dialog(page).waitFor();
+    expect(await dialog(page).getByLabel('Name').inputValue()).toBe('Expired');
+    await press(page, 'Book');
+    await booking(page, 'Expired').first().waitFor();
+    expect(await namesOf(page, 'Expired')).toEqual([
+      'Expired 09:00–10:00 group, Bay 1',
+      'Expired 09:00–10:00 group, Bay 4',
+    ]);
   }, 120_000);
 });

@@ -19,8 +19,7 @@ export interface DaySheetSystem {
   /** Sends a request as another program. Throws unless the status is 2xx. */
   readonly call: <Body = { id: string }>(method: string, path: string, body?: object) => Promise<Body>;
   readonly importInto: (app: AppName, document: object) => Promise<string>;
-  /** Runs a statement in the database of auth. */
-  readonly query: (sql: string) => Promise<void>;
+  readonly query: (app: AppName, sql: string) => Promise<void>;
   /** Opens the day sheet in a new browser context and signs in. `path` is the query string. */
   readonly open: (path: string, options?: ContextOptions & { readonly username?: string }) => Promise<Page>;
   readonly close: () => Promise<void>;
@@ -82,8 +81,8 @@ export const useDaySheet = (environment: Record<string, string> = {}): DaySheetS
       issuer: auth.base,
       bookings,
       importInto,
-      query: async (sql) => {
-        await system.database.query('auth', sql);
+      query: async (app, sql) => {
+        await system.database.query(app, sql);
       },
       open,
       call: async <Body>(method: string, path: string, body?: object) => {
