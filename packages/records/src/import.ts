@@ -57,8 +57,8 @@ export async function prepareEntries(
 }
 
 /**
- * Writes the records, unless one has errors: the caller must then roll back. `note` gets the outcome of each, but not of
- * those inside a record with errors, and again if `verify` finds problems.
+ * Writes the records, unless one has errors: the caller must then roll back. `note` gets the outcome of each, but not
+ * of those inside a record with errors, and again if `verify` finds problems.
  */
 export async function applyEntries(
   tx: Transaction,
