@@ -1,18 +1,10 @@
 // Defines the error codes of the API, selects the endpoints that can return each error, and creates errors
 // (specification, "Errors").
-import type { Endpoint, ValueDescription } from '@bay-booking/common/endpoint';
+import type { Endpoint } from '@bay-booking/common/endpoint';
 import { ApiError, type Problem } from '@bay-booking/common/errors';
+import { generalErrors, hasHeader, hasPathParameter, retryAfterHeader } from '@bay-booking/common/general-errors';
 import type { DocumentedError } from '@bay-booking/common/openapi';
 import type { ValidationError } from '@bay-booking/common/validation';
-
-type Headers = Readonly<Record<string, ValueDescription>>;
-
-const text = { type: 'string' } as const;
-const retryAfter: Headers = { 'Retry-After': { description: 'Seconds to wait before the next try.', schema: text } };
-const challenge: Headers = {
-  'WWW-Authenticate': { description: 'A Bearer challenge (RFC 6750) or a DPoP challenge (RFC 9449).', schema: text },
-};
-const allow: Headers = { Allow: { description: 'The methods that the resource supports.', schema: text } };
 
 // Conditions that select the endpoints which can return an error.
 const hasInput = ({ query, body }: Endpoint<never>): boolean => Boolean(query ?? body);
@@ -21,11 +13,6 @@ const hasMandatoryDates = ({ query, body }: Endpoint<never>): boolean =>
   [query?.required, body?.required].some(
     (names) => Array.isArray(names) && ['startDate', 'endDate'].every((name) => names.includes(name)),
   );
-const hasPathParameter = ({ params }: Endpoint<never>): boolean => params !== undefined;
-const hasHeader =
-  (name: string) =>
-  ({ headers = {} }: Endpoint<never>): boolean =>
-    name in headers;
 
 /** The endpoints that reserve a bay for a time. They apply the same rules. */
 const reservations = ['createBooking', 'updateBooking', 'createHold', 'createBookingGroup', 'replaceBookingGroup'];
@@ -42,11 +29,7 @@ export const errorCatalogue = {
     appliesTo: [hasMandatoryInput, 'searchBookings', 'listBookingChanges', 'listHistory'],
   },
   ERR00002: { status: 400, description: "'{fieldName}' is invalid.", appliesTo: [hasInput] },
-  ERR00003: {
-    status: 400,
-    description: 'The request body must be a JSON object.',
-    appliesTo: 'endpoints with a body',
-  },
+  ERR00003: generalErrors.ERR00003,
   ERR00010: {
     status: 400,
     description: 'EndDate cannot be before StartDate.',
@@ -84,32 +67,17 @@ export const errorCatalogue = {
     appliesTo: ['createWebhook', 'updateWebhook'],
   },
   ERR00400: { status: 400, description: 'The request is not valid HTTP.', appliesTo: 'every endpoint' },
-  ERR00401: {
-    status: 401,
-    description: 'A valid access token is required.',
-    headers: challenge,
-    appliesTo: 'every endpoint',
-  },
-  ERR00403: {
-    status: 403,
-    description: 'insufficient_scope: the token does not grant what this request needs.',
-    headers: challenge,
-    appliesTo: 'every endpoint',
-  },
+  ERR00401: generalErrors.ERR00401,
+  ERR00403: generalErrors.ERR00403,
   // createHold returns this error if holds are switched off (HOLDS_PER_OWNER).
   ERR00404: { status: 404, description: 'Not found.', appliesTo: [hasPathParameter, 'createHold'] },
-  ERR00405: {
-    status: 405,
-    description: 'The method is not allowed here.',
-    headers: allow,
-    appliesTo: 'every endpoint',
-  },
+  ERR00405: generalErrors.ERR00405,
   ERR00406: { status: 406, description: 'Only application/json can be answered.', appliesTo: 'every endpoint' },
   ERR00408: { status: 408, description: 'The request did not arrive in time.', appliesTo: 'every endpoint' },
   ERR00409: {
     status: 409,
     description: 'A request with the same Idempotency-Key is still being worked on.',
-    headers: retryAfter,
+    headers: retryAfterHeader,
     appliesTo: [hasHeader('Idempotency-Key')],
   },
   ERR00410: {
@@ -127,29 +95,20 @@ export const errorCatalogue = {
     description: 'The request body is larger than 100 kB.',
     appliesTo: 'endpoints with a body',
   },
-  ERR00415: {
-    status: 415,
-    description: 'The request body must be application/json in UTF-8.',
-    appliesTo: 'endpoints with a body',
-  },
+  ERR00415: generalErrors.ERR00415,
   ERR00422: {
     status: 422,
     description: 'The Idempotency-Key was used before with another request body.',
     appliesTo: [hasHeader('Idempotency-Key')],
   },
-  ERR00429: { status: 429, description: 'Too many requests.', headers: retryAfter, appliesTo: 'every endpoint' },
+  ERR00429: { status: 429, description: 'Too many requests.', headers: retryAfterHeader, appliesTo: 'every endpoint' },
   ERR00431: {
     status: 431,
     description: 'The header of the request is larger than 128 kB.',
     appliesTo: 'every endpoint',
   },
-  ERR00500: { status: 500, description: 'Something went wrong on our side.', appliesTo: 'every endpoint' },
-  ERR00503: {
-    status: 503,
-    description: 'The service cannot answer at the moment.',
-    headers: retryAfter,
-    appliesTo: 'every endpoint',
-  },
+  ERR00500: generalErrors.ERR00500,
+  ERR00503: generalErrors.ERR00503,
 } as const satisfies Record<string, DocumentedError>;
 
 export type ErrorCode = keyof typeof errorCatalogue;

@@ -1,6 +1,7 @@
 // Finds the records of an import file, or those of a PUT, and validates each of them.
 import type { Schema } from '@bay-booking/common/endpoint';
 import { createAjv, type Formats, timeOfDayPattern, validationMessage } from '@bay-booking/common/validation';
+import { isObject } from '@bay-booking/service/http/request-body';
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import { type AnyKind, type Entry, type Problem, problem } from './record.ts';
 
@@ -17,9 +18,6 @@ export interface FileEntry {
 }
 
 const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
-
-const isObject = (value: unknown): value is Entry =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Returns an entry before those that it contains. The field `parentField` of a record names its parent. */
 function flatten(kind: AnyKind, value: unknown, pointer: string, parent?: FileEntry): readonly FileEntry[] {

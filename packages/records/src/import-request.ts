@@ -2,9 +2,10 @@
 
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 import type { ApiError } from '@bay-booking/common/errors';
+import { parseJsonObject } from '@bay-booking/service/http/request-body';
 import type { ChangeRequest } from './change.ts';
 import { importDocument, type RecordStore } from './import.ts';
-import { apiErrorOf, parseObject } from './router.ts';
+import { apiErrorOf } from './router.ts';
 
 /** What a thread can send to another: an ApiError in parts, or a response. */
 export type ImportResponse =
@@ -27,7 +28,7 @@ interface ImportRequest {
 async function importBytes(store: RecordStore, { bytes, request }: ImportRequest): Promise<ImportResponse> {
   const { errors } = store;
   try {
-    const { response, notes } = await importDocument(store, parseObject(bytes, errors), request);
+    const { response, notes } = await importDocument(store, parseJsonObject(bytes, errors.apiError), request);
     const { headers = {}, body } = response;
     return { status: 200, headers, body: new TextEncoder().encode(JSON.stringify(body)), notes };
   } catch (error) {

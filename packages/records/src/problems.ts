@@ -1,67 +1,38 @@
 // Defines the errors of the management APIs and converts the problems of records to them.
-import type { Endpoint, ValueDescription } from '@bay-booking/common/endpoint';
 import { ApiError, type Problem as ErrorRow } from '@bay-booking/common/errors';
+import { generalErrors, hasHeader, hasPathParameter } from '@bay-booking/common/general-errors';
 import type { DocumentedError } from '@bay-booking/common/openapi';
 import type { ResultRow } from './import.ts';
 import type { Problem } from './record.ts';
 
-const text = { type: 'string' } as const;
-const challenge = { 'WWW-Authenticate': { description: 'A Bearer or DPoP challenge.', schema: text } };
-export const retryAfterHeader: Readonly<Record<string, ValueDescription>> = {
-  'Retry-After': { description: 'Seconds to wait before the next try.', schema: text },
-};
-const allow = { Allow: { description: 'The methods that the resource supports.', schema: text } };
-const hasHeader =
-  (name: string) =>
-  ({ headers = {} }: Endpoint<never>): boolean =>
-    name in headers;
-const everywhere = 'every endpoint';
+const { ERR00003, ERR00401, ERR00403, ERR00405, ERR00415, ERR00500, ERR00503 } = generalErrors;
 const withBody = 'endpoints with a body';
 
 export type Catalogue = Readonly<Record<string, DocumentedError>>;
 
 /** Each service adds its own codes. */
-const generalErrors = {
+const recordErrors = {
   ERR00001: { status: 400, description: "'{fieldName}' is mandatory.", appliesTo: withBody },
-  ERR00002: { status: 400, description: "'{fieldName}' is invalid.", appliesTo: everywhere },
-  ERR00003: { status: 400, description: 'The request body must be a JSON object.', appliesTo: withBody },
-  ERR00401: {
-    status: 401,
-    description: 'A valid access token is required.',
-    headers: challenge,
-    appliesTo: everywhere,
-  },
-  ERR00403: {
-    status: 403,
-    description: 'insufficient_scope: the token does not grant what this request needs.',
-    headers: challenge,
-    appliesTo: everywhere,
-  },
-  ERR00404: { status: 404, description: 'Not found.', appliesTo: [({ params }) => params !== undefined] },
-  ERR00405: { status: 405, description: 'The method is not allowed here.', headers: allow, appliesTo: everywhere },
+  ERR00002: { status: 400, description: "'{fieldName}' is invalid.", appliesTo: 'every endpoint' },
+  ERR00003,
+  ERR00401,
+  ERR00403,
+  ERR00404: { status: 404, description: 'Not found.', appliesTo: [hasPathParameter] },
+  ERR00405,
   ERR00412: {
     status: 412,
     description: 'The resource was changed by somebody else, or exists already: a precondition failed.',
     appliesTo: [hasHeader('If-Match')],
   },
   ERR00413: { status: 413, description: 'The request body is too large.', appliesTo: withBody },
-  ERR00415: {
-    status: 415,
-    description: 'The request body must be application/json in UTF-8.',
-    appliesTo: withBody,
-  },
+  ERR00415,
   ERR00422: {
     status: 422,
     description: 'The Idempotency-Key was used before with another request.',
     appliesTo: [hasHeader('Idempotency-Key')],
   },
-  ERR00500: { status: 500, description: 'Something went wrong on our side.', appliesTo: everywhere },
-  ERR00503: {
-    status: 503,
-    description: 'The service cannot answer at the moment.',
-    headers: retryAfterHeader,
-    appliesTo: everywhere,
-  },
+  ERR00500,
+  ERR00503,
 } as const satisfies Catalogue;
 
 /** A body of 50 MB can have an error in each of its fields. */
@@ -69,7 +40,7 @@ const maxErrors = 1_000;
 
 /** The errors of one service: the general ones and `own`. */
 export function createErrors(own: Catalogue) {
-  const catalogue: Catalogue = { ...generalErrors, ...own };
+  const catalogue: Catalogue = { ...recordErrors, ...own };
   const statusOf = (code: string): number => catalogue[code]?.status ?? 400;
   const codeOf = ({ code, kind }: Problem): string => code ?? (kind === 'missing' ? 'ERR00001' : 'ERR00002');
 

@@ -4,6 +4,7 @@ import type { ApiError } from '@bay-booking/common/errors';
 import type { MakeLink } from '@bay-booking/common/links';
 import { listEnvelope, listEnvelopeSchema } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
+import { isNotModified, tagsToMatch } from '@bay-booking/service/http/etag';
 import { type ChangeRequest, change, type ManagementResponse } from './change.ts';
 import { schemasOf } from './entries.ts';
 import { applyEntries, located, prepareEntries, type RecordStore } from './import.ts';
@@ -107,8 +108,8 @@ export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly
       handle: async (request) => {
         const found = await kind.find(store.db, keyOf(request));
         if (!found) throw notFound();
-        const headers = { ETag: found.etag };
-        if (isNotModified(request.header('if-none-match'), found.etag)) return { status: 304, headers };
+        const headers = { ETag: `"${found.tag}"` };
+        if (isNotModified(request.header('if-none-match'), headers.ETag)) return { status: 304, headers };
         return { status: 200, body: (found as Stored).record, headers };
       },
     }),
@@ -143,7 +144,7 @@ export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly
         const ifMatch = (field: string) => (field === 'if-match' ? request.header(field) : undefined);
         return change(store, changeOf(request), async (tx) => {
           const committed: unknown[] = [];
-          const check = ({ etag }: Stored<object>): void => checkPreconditions(ifMatch, etag, errors);
+          const check = ({ tag }: Stored<object>): void => checkPreconditions(ifMatch, tag, errors);
           const result = await kind.remove(tx, id, { ...request.caller, notes: committed }, check);
           if (result === 'unknown') throw notFound();
           if (typeof result === 'object') throw errors.problemsError([result]);
@@ -178,12 +179,12 @@ async function putRecord(
     if (!first || late.some(isBadInput)) throw errors.problemsError(late);
     const { action, before, after } = first as Outcome;
     // Before the other problems, which may be due to the state that the precondition excludes.
-    checkPreconditions(request.header, before?.etag, errors);
+    checkPreconditions(request.header, before?.tag, errors);
     if (late.length > 0) throw errors.problemsError(late);
     const id = String(after.record[kind.key]);
     const { href } = link('GET', `/management/${kind.collection}/${encodeURIComponent(id)}`);
-    const { record: written, etag } = (await kind.find(tx, id)) as Stored;
-    const headers = { ETag: etag, ...(!before && { Location: href }) };
+    const { record: written, tag } = (await kind.find(tx, id)) as Stored;
+    const headers = { ETag: `"${tag}"`, ...(!before && { Location: href }) };
     const committed = () => onCommit(notes, request);
     return { status: before ? 200 : 201, body: written, headers, action, onCommit: committed };
   });
@@ -209,28 +210,21 @@ export function withCommonParts(endpoint: Endpoint<Caller>): Endpoint<Caller> {
   return { ...endpoint, ...params, query: { type: 'object', properties }, ...ofPost };
 }
 
-/** Weak tags never match in If-Match, and match in If-None-Match. */
-const tagsOf = (header: string): readonly string[] => header.match(/(?:W\/)?"[^"]*"/g) ?? [];
-
-const isNotModified = (ifNoneMatch: string | undefined, etag: string): boolean =>
-  ifNoneMatch !== undefined &&
-  (ifNoneMatch.trim() === '*' || tagsOf(ifNoneMatch).some((tag) => tag.replace(/^W\//, '') === etag));
-
 /**
- * `etag` is that of the record as it is, or undefined if it does not exist.
+ * `tag` is that of the record as it is, or undefined if it does not exist.
  * @throws {ApiError} 412, with the name of the header
  */
 function checkPreconditions(
   header: (name: string) => string | undefined,
-  etag: string | undefined,
+  tag: string | undefined,
   { apiError }: Pick<ManagementErrors, 'apiError'>,
 ): void {
   const fail = (field: string, moreInfo: string): ApiError =>
     apiError('ERR00412', { moreInfo, contextData: { field } });
   const ifMatch = header('if-match');
-  const matches = etag !== undefined && (ifMatch?.trim() === '*' || tagsOf(ifMatch ?? '').includes(etag));
-  if (ifMatch !== undefined && !matches)
-    throw fail('If-Match', etag === undefined ? 'If-Match: it does not exist' : 'If-Match: not the current ETag');
-  if (etag !== undefined && isNotModified(header('if-none-match'), etag))
+  if (ifMatch !== undefined && tag === undefined) throw fail('If-Match', 'If-Match: it does not exist');
+  if (tag !== undefined && tagsToMatch(ifMatch)?.includes(tag) === false)
+    throw fail('If-Match', 'If-Match: not the current ETag');
+  if (tag !== undefined && isNotModified(header('if-none-match'), `"${tag}"`))
     throw fail('If-None-Match', 'If-None-Match: it exists');
 }

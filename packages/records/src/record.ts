@@ -1,9 +1,9 @@
 // Defines records: what operators create and change, with an import file, a PUT or a command (docs/import.md).
-import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Schema } from '@bay-booking/common/endpoint';
 import type { PageRequest } from '@bay-booking/common/page';
 import { type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
+import { contentHash } from '@bay-booking/service/http/etag';
 import { createList, type FilteredStatement } from '@bay-booking/service/page-statements';
 
 /** An error of a record or of a file. */
@@ -31,9 +31,9 @@ export class Stored<R = Entry> {
     this.#tagged = tagged;
   }
 
-  /** Calculated on demand, because an import of 100,000 records needs no tags. */
-  get etag(): string {
-    return `"${hash('sha256', JSON.stringify(this.#tagged), 'base64url').slice(0, 22)}"`;
+  /** The entity tag without quotes. Calculated on demand, because an import of 100,000 records needs no tags. */
+  get tag(): string {
+    return contentHash(JSON.stringify(this.#tagged));
   }
 }
 

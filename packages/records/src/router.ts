@@ -5,7 +5,15 @@ import { ApiError } from '@bay-booking/common/errors';
 import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
 import { isUnavailable } from '@bay-booking/service/database/database';
 import { noteCause, type RequestLocals } from '@bay-booking/service/http/app';
-import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
+import {
+  hasFormType,
+  hasJsonType,
+  isUtf8,
+  parseJsonObject,
+  rawBody,
+  readBytes,
+} from '@bay-booking/service/http/request-body';
+import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { type ChangeRequest, KeyReused, type ManagementResponse } from './change.ts';
 import { type RecordStore, RejectedImport } from './import.ts';
 import type { ManagementErrors } from './problems.ts';
@@ -21,13 +29,8 @@ export interface RouterOptions {
   readonly store: RecordStore;
 }
 
-const defaultBodyLimit = 100_000;
 /** The connection may be idle during an import, in ms. */
 const longRequest = 600_000;
-const jsonType = /^[\w.+-]+\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
-/** `curl -d` sends JSON with this type. */
-const formType = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
-const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 const prefix = /^\/management\//;
 const keyPattern = /^[\x21-\x7e]{1,255}$/;
 
@@ -67,18 +70,13 @@ export function managementRouter(options: RouterOptions): Router {
 function createHandler(endpoint: Endpoint<Caller>, options: RouterOptions): RequestHandler {
   const { authorize, store } = options;
   const { errors, reader } = store;
-  const {
-    query: querySchema = { type: 'object' },
-    body: bodySchema,
-    bodyUse,
-    bodyLimit: limit = defaultBodyLimit,
-  } = endpoint;
+  const { query: querySchema = { type: 'object' }, body: bodySchema, bodyUse, bodyLimit } = endpoint;
   const properties = (querySchema.properties ?? {}) as Readonly<Record<string, Schema>>;
   const findQueryProblems = reader.compile(querySchema);
   // The handler validates a body that it gets as it was sent.
   const findBodyProblems =
     bodySchema && bodyUse !== 'as sent' && bodyUse !== 'bytes' ? reader.compile(bodySchema) : () => [];
-  const readRaw = express.raw({ limit, type: () => true });
+  const readRaw = rawBody(bodyLimit);
 
   return async (request, response) => {
     const locals = response.locals as RequestLocals;
@@ -93,9 +91,9 @@ function createHandler(endpoint: Endpoint<Caller>, options: RouterOptions): Requ
       ),
     ];
     if (bodyUse === 'bytes') request.setTimeout(longRequest);
-    const bytes = bodySchema ? await readBytes(request, response, readRaw, errors) : Buffer.alloc(0);
+    const bytes = bodySchema ? await readBody(request, response, readRaw, errors) : Buffer.alloc(0);
     const isLeftOut = !bodySchema || (bodyUse === 'optional' && bytes.length === 0);
-    const body = bodyUse === 'bytes' ? bytes : isLeftOut ? {} : parseObject(bytes, errors);
+    const body = bodyUse === 'bytes' ? bytes : isLeftOut ? {} : parseJsonObject(bytes, errors.apiError);
     problems.push(...findBodyProblems(body));
     const givenKey = request.method === 'POST' ? request.get('idempotency-key') : undefined;
     if (givenKey !== undefined && !keyPattern.test(givenKey))
@@ -150,36 +148,14 @@ function keyed(key: string, { originalUrl }: Request, bytes: Buffer, { clientId 
   return { id, requestHash };
 }
 
-async function readBytes(
+async function readBody(
   request: Request,
   response: Response,
   readRaw: RequestHandler,
   { apiError }: ManagementErrors,
 ): Promise<Buffer> {
-  const { 'content-type': type = 'application/json' } = request.headers;
-  const isUtf8 = /^utf-?8$/i.test(charset.exec(type)?.[1] ?? 'utf-8');
-  if (!(jsonType.test(type) || formType.test(type)) || !isUtf8) throw apiError('ERR00415');
-  await new Promise<void>((resolve, reject) => {
-    readRaw(request, response, (error?: unknown) => {
-      if (error === undefined) return resolve();
-      const { type: kind } = error as { type?: string };
-      if (kind === 'entity.too.large') return reject(apiError('ERR00413'));
-      return reject(kind === 'encoding.unsupported' ? apiError('ERR00415') : apiError('ERR00003'));
-    });
-  });
-  return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-}
-
-/** @throws {ApiError} ERR00003, also for an empty body */
-export function parseObject(bytes: Uint8Array, { apiError }: Pick<ManagementErrors, 'apiError'>): object {
-  let value: unknown;
-  try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    throw apiError('ERR00003');
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw apiError('ERR00003');
-  return value;
+  if (!(hasJsonType(request) || hasFormType(request)) || !isUtf8(request)) throw apiError('ERR00415');
+  return readBytes(request, response, readRaw, apiError);
 }
 
 export function apiErrorOf(error: unknown, { apiError, problemsError }: ManagementErrors): ApiError {

@@ -1,7 +1,8 @@
 // Connects the records of the service with the import, the export and the management API (packages/records).
+import { retryAfterHeader } from '@bay-booking/common/general-errors';
 import { createEntryReader } from '@bay-booking/records/entries';
 import type { RecordStore } from '@bay-booking/records/import';
-import { createErrors, retryAfterHeader } from '@bay-booking/records/problems';
+import { createErrors } from '@bay-booking/records/problems';
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { AuthConfig } from '../config.ts';
 import { createClientValidator } from '../oidc/clients/validation.ts';

@@ -1,9 +1,9 @@
 // Defines a booking's types and derives its JSON and ETag (specification, "Booking").
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
+import { tagsToMatch } from '@bay-booking/service/http/etag';
 import type { BookingState } from '../changes/log.ts';
 import { apiError } from '../errors.ts';
-import { tagsToMatch } from '../http/etag.ts';
 import {
   type Booking,
   type Metadata,

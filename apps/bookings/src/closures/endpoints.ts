@@ -11,7 +11,7 @@ import {
   ifNoneMatchHeader,
   pageSuccess,
 } from '../http/endpoint-parts.ts';
-import { checkIfMatch, createdResponse, versionedResponse } from '../http/etag.ts';
+import { checkIfMatch, createdResponse, versionedResponse } from '../http/response.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
 import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
 import { createOnce, newResponse } from '../idempotency/idempotency.ts';

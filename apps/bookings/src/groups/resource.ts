@@ -1,9 +1,9 @@
 // Derives the JSON and the ETag of a group from its bookings.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
+import { contentHash, tagsToMatch } from '@bay-booking/service/http/etag';
 import { bookingResource, etagOf, type NewBooking } from '../bookings/resource.ts';
 import { apiError } from '../errors.ts';
-import { contentHash, tagsToMatch } from '../http/etag.ts';
 
 export const groupPath = (id: string): string => `/api/booking-groups/${id}`;
 

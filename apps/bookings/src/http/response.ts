@@ -1,7 +1,9 @@
 // Writes the headers of every response, and the responses of endpoints (docs/behaviour.md, "Status codes").
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { Link } from '@bay-booking/common/links';
+import { contentHash, isNotModified, tagsToMatch } from '@bay-booking/service/http/etag';
 import type { NextFunction, Request, Response } from 'express';
-import { isNotModified } from './etag.ts';
+import { apiError } from '../errors.ts';
 
 const exposedHeaders = [
   'DPoP-Nonce',
@@ -59,4 +61,21 @@ function sendJson(response: Response, body: unknown): void {
   response.setHeader('Content-Length', bytes);
   // Node writes Latin-1 faster than UTF-8. The bytes of ASCII are the same in both.
   response.end(text, bytes === text.length ? 'latin1' : 'utf8');
+}
+
+const contentEtag = (body: object): string => contentHash(JSON.stringify(body));
+
+export function versionedResponse(resource: object): EndpointResponse {
+  return { status: 200, body: resource, headers: { ETag: `"${contentEtag(resource)}"` } };
+}
+
+export function createdResponse(resource: { readonly _links: { readonly self: Link } }): EndpointResponse {
+  const { body, headers } = versionedResponse(resource);
+  return { status: 201, body, headers: { ...headers, Location: resource._links.self.href } };
+}
+
+/** @throws {ApiError} 412 */
+export function checkIfMatch(ifMatch: string | undefined, resource: object): void {
+  const etags = tagsToMatch(ifMatch);
+  if (etags && !etags.includes(contentEtag(resource))) throw apiError('ERR00412');
 }

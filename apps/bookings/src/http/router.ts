@@ -3,6 +3,7 @@ import type { Access, Endpoint, EndpointRequest, EndpointResponse, Schema } from
 import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
 import { createValidator, type Formats, type Validate, type ValidationError } from '@bay-booking/common/validation';
 import type { RequestLocals } from '@bay-booking/service/http/app';
+import { rawBody } from '@bay-booking/service/http/request-body';
 import type { Request, RequestHandler, Response, Router } from 'express';
 import type { Authorize } from '../auth/access-token.ts';
 import type { Caller } from '../auth/caller.ts';
@@ -10,7 +11,7 @@ import type { AuthorizedRequest } from '../auth/dpop.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { isStrict } from './preferences.ts';
 import type { RateLimit } from './rate-limit.ts';
-import { rawBody, readJsonObject, readJsonObjectAsSent, readOptionalBody } from './request-body.ts';
+import { readJsonObject, readJsonObjectAsSent, readOptionalBody } from './request-body.ts';
 import { sendResponse } from './response.ts';
 
 const strictHandling = 'handling=strict';

@@ -1,8 +1,8 @@
 // Keeps a public document in memory and sends it, in gzip if the client accepts gzip.
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { contentHash, isNotModified } from '@bay-booking/service/http/etag';
 import type { Request, Response } from 'express';
-import { contentHash, isNotModified } from '../http/etag.ts';
 
 export interface PublicDocument {
   readonly content: Buffer;

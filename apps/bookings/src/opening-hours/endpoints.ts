@@ -5,7 +5,7 @@ import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { deletionParts, etagHeader, ifMatchHeader, ifNoneMatchHeader } from '../http/endpoint-parts.ts';
-import { checkIfMatch, versionedResponse } from '../http/etag.ts';
+import { checkIfMatch, versionedResponse } from '../http/response.ts';
 import { isText, textSchema } from '../http/schemas.ts';
 import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
 import { knownFields, type OpeningHours } from './hours.ts';

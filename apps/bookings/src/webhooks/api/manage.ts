@@ -6,7 +6,7 @@ import type { ApiError } from '@bay-booking/common/errors';
 import type { PageRequest } from '@bay-booking/common/page';
 import type { Caller } from '../../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../../errors.ts';
-import { checkIfMatch, versionedResponse } from '../../http/etag.ts';
+import { checkIfMatch, versionedResponse } from '../../http/response.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../../http/pagination.ts';
 import type { ApiRequest } from '../../http/shared-services.ts';
 import { isUuid } from '../../places/tagged-id.ts';

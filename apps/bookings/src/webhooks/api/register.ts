@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { ownerOf } from '../../auth/caller.ts';
 import { badRequest, problemsOf } from '../../errors.ts';
-import { createdResponse } from '../../http/etag.ts';
+import { createdResponse } from '../../http/response.ts';
 import type { ApiRequest } from '../../http/shared-services.ts';
 import { createOnce } from '../../idempotency/idempotency.ts';
 import type { StoredResponse } from '../../idempotency/store.ts';

@@ -1,8 +1,5 @@
-// Evaluates If-None-Match and If-Match (RFC 9110 sections 8.8.3 and 13.1) and derives entity tags from content.
+// Evaluates If-None-Match and If-Match (RFC 9110 sections 8.8.3 and 13.1), and derives entity tags from content.
 import { hash } from 'node:crypto';
-import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import type { Link } from '@bay-booking/common/links';
-import { apiError } from '../errors.ts';
 
 /** The groups are the prefix `W/` and the tag without quotes. */
 const entityTag = /(W\/)?"([^"]*)"/g;
@@ -27,21 +24,4 @@ export function tagsToMatch(ifMatch: string | undefined): readonly string[] | un
 /** Returns 132 bits of a hash, which can be part of a URL. */
 export function contentHash(content: string | Buffer): string {
   return hash('sha256', content, 'base64url').slice(0, 22);
-}
-
-const contentEtag = (body: object): string => contentHash(JSON.stringify(body));
-
-export function versionedResponse(resource: object): EndpointResponse {
-  return { status: 200, body: resource, headers: { ETag: `"${contentEtag(resource)}"` } };
-}
-
-export function createdResponse(resource: { readonly _links: { readonly self: Link } }): EndpointResponse {
-  const { body, headers } = versionedResponse(resource);
-  return { status: 201, body, headers: { ...headers, Location: resource._links.self.href } };
-}
-
-/** @throws {ApiError} 412 */
-export function checkIfMatch(ifMatch: string | undefined, resource: object): void {
-  const etags = tagsToMatch(ifMatch);
-  if (etags && !etags.includes(contentEtag(resource))) throw apiError('ERR00412');
 }
