@@ -23,7 +23,12 @@ export const dryRunQuery = {
 
 /** An object of a response, which has all of these fields. */
 export const objectSchema = <const Properties extends object>(properties: Properties) =>
-  ({ type: 'object', required: Object.keys(properties), additionalProperties: false, properties }) as const;
+  ({
+    type: 'object',
+    required: Object.keys(properties) as (keyof Properties)[],
+    additionalProperties: false,
+    properties,
+  }) as const;
 
 const string = { type: 'string' } as const;
 const errors = { ...errorEnvelopeSchema.properties.errors, minItems: 0, description: 'Empty unless action is error.' };

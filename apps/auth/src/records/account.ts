@@ -15,6 +15,7 @@ import {
 } from '@bay-booking/records/record';
 import { text as filterText } from '@bay-booking/records/schemas';
 import { errorCode, jsonText, type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
+import type { FromSchema } from 'json-schema-to-ts';
 import pLimit from 'p-limit';
 import { deleteAccountWithin } from '../account/deletion-store.ts';
 import { isEmailAddress, textPattern } from '../accounts/field-rules.ts';
@@ -23,7 +24,7 @@ import { hashPassword, verifyPassword } from '../accounts/passwords.ts';
 import { membershipsOfAccount } from '../accounts/store.ts';
 import type { AuditEvent } from '../audit/audit.ts';
 import { lockout } from '../config.ts';
-import { type FacilityRole, type Membership, roleNames } from '../facilities/roles.ts';
+import { type FacilityRole, roleNames } from '../facilities/roles.ts';
 import { hasAuthenticatorApp, importAuthenticatorApp } from '../factors/store.ts';
 import { accountCounter, forgetFailures } from '../guard/failures-store.ts';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
@@ -31,62 +32,53 @@ import { withdrawInvitations } from '../portal/members/member-store.ts';
 import { credentialsSchema, importCredentials, readCredentials, type StoredCredentials } from './credentials.ts';
 import { findDeleted, findMissing, isoTime, line, skipped, storeOperatorEvents, withoutNulls } from './outcomes.ts';
 
-export interface Account {
-  readonly id: string;
-  readonly username: string;
-  readonly name: string | null;
-  readonly email: string | null;
-  readonly emailVerified: boolean;
-  readonly kind: 'user' | 'service';
-  readonly roles: readonly string[];
-  readonly disabled: boolean;
-  /** In the order of the facilities' ids. */
-  readonly memberships: readonly Membership[];
-  readonly passwordHash: string | null;
-}
-
-/** Only responses have these fields. */
-interface AccountState {
-  readonly secondFactor: 'none' | 'totp' | 'passkey' | 'both';
-  readonly lockedUntil: string | null;
-  readonly lastSignInAt: string | null;
-}
-
-/** What a file or a PUT contains. `prepare` adds the last two fields. */
-export interface AccountInput
-  extends Partial<Omit<Account, 'id' | 'username' | 'name' | 'email' | 'passwordHash'> & AccountState> {
-  readonly id: string;
-  readonly username: string;
-  readonly name?: string;
-  readonly email?: string;
-  readonly password?: string;
-  readonly passwordHash?: string;
-  readonly totpSecret?: string;
-  readonly recoveryCodes?: readonly string[];
-  readonly credentials?: StoredCredentials;
-  readonly newHash?: string | undefined;
-  readonly weakness?: string | undefined;
-}
-
 /** A line without spaces at its ends, because the sign-in page removes such spaces from the typed name. */
 const username = { ...line, pattern: `^(?!\\s)${textPattern}(?<!\\s)$` } as const;
 /** The parameters are limited, because they decide how much memory and time a sign-in takes. */
 const argon2id = '^\\$argon2id\\$v=19\\$m=\\d{1,5},t=\\d,p=\\d\\$[A-Za-z0-9+/]{11,}\\$[A-Za-z0-9+/]{22,}$';
 const role = { enum: Object.keys(roleNames) as readonly FacilityRole[] } as const;
 const nullableTime = { type: ['string', 'null'], format: 'date-time' } as const;
-const writeOnly = {
-  password: { type: 'string', minLength: 1, maxLength: 256, writeOnly: true },
-  passwordHash: { type: 'string', maxLength: 512, pattern: argon2id, writeOnly: true },
-  // For demos and tests.
-  totpSecret: { type: 'string', pattern: '^[A-Z2-7]{16,128}$', writeOnly: true },
-  recoveryCodes: { type: 'array', maxItems: 10, items: line, writeOnly: true },
-  credentials: credentialsSchema,
+const schema = {
+  type: 'object',
+  required: ['id', 'username'],
+  additionalProperties: false,
+  properties: {
+    id: line,
+    username,
+    name: { ...line, maxLength: 100 },
+    email: { ...line, maxLength: 254 },
+    emailVerified: { type: 'boolean' },
+    kind: { enum: ['user', 'service'] },
+    roles: { type: 'array', maxItems: 100, items: line },
+    disabled: { type: 'boolean' },
+    memberships: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['facilityId', 'role'],
+        additionalProperties: false,
+        properties: { facilityId: line, role },
+      },
+    },
+    password: { type: 'string', minLength: 1, maxLength: 256, writeOnly: true },
+    passwordHash: { type: 'string', maxLength: 512, pattern: argon2id, writeOnly: true },
+    // For demos and tests.
+    totpSecret: { type: 'string', pattern: '^[A-Z2-7]{16,128}$', writeOnly: true },
+    recoveryCodes: { type: 'array', maxItems: 10, items: line, writeOnly: true },
+    credentials: credentialsSchema,
+    secondFactor: { enum: ['none', 'totp', 'passkey', 'both'], readOnly: true },
+    lockedUntil: { ...nullableTime, readOnly: true, description: 'Until when wrong passwords lock the account out.' },
+    lastSignInAt: { ...nullableTime, readOnly: true },
+  },
 } as const;
-const readOnly = {
-  secondFactor: { enum: ['none', 'totp', 'passkey', 'both'], readOnly: true },
-  lockedUntil: { ...nullableTime, readOnly: true, description: 'Until when wrong passwords lock the account out.' },
-  lastSignInAt: { ...nullableTime, readOnly: true },
-} as const;
+
+/** `prepare` adds the last two fields. */
+export type AccountInput = FromSchema<typeof schema> & { newHash?: string; weakness?: string };
+type Profile = 'id' | 'username' | 'emailVerified' | 'kind' | 'roles' | 'disabled' | 'memberships';
+/** The memberships are in the order of the facilities' ids. */
+export type Account = Required<Pick<AccountInput, Profile>> &
+  Readonly<Record<'name' | 'email' | 'passwordHash', string | null>>;
+type AccountState = Required<Pick<AccountInput, 'secondFactor' | 'lockedUntil' | 'lastSignInAt'>>;
 
 const columns = `a.id, a.username, a.name, a.email, a.email_verified as "emailVerified", a.kind, a.roles,
   a.disabled_at is not null as disabled, a.password_hash as "passwordHash", ${membershipsOfAccount} as memberships`;
@@ -171,32 +163,7 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
       disabled: false,
       memberships: [{ facilityId: 'fac-north', role: 'owner' }],
     },
-    schema: {
-      type: 'object',
-      required: ['id', 'username'],
-      additionalProperties: false,
-      properties: {
-        id: line,
-        username,
-        name: { ...line, maxLength: 100 },
-        email: { ...line, maxLength: 254 },
-        emailVerified: { type: 'boolean' },
-        kind: { enum: ['user', 'service'] },
-        roles: { type: 'array', maxItems: 100, items: line },
-        disabled: { type: 'boolean' },
-        memberships: {
-          type: 'array',
-          items: {
-            type: 'object',
-            required: ['facilityId', 'role'],
-            additionalProperties: false,
-            properties: { facilityId: line, role },
-          },
-        },
-        ...writeOnly,
-        ...readOnly,
-      },
-    },
+    schema,
     unique: { id: String, username: (name) => name.toLowerCase() },
     filters: {
       facilityId: { ...filterText, description: 'Accounts with a role at this facility.' },

@@ -12,7 +12,7 @@ import {
 } from '@bay-booking/records/record';
 import { text as filterText } from '@bay-booking/records/schemas';
 import { jsonText, type Queryable, query } from '@bay-booking/service/database/database';
-import { accessLevels, clientSettingSchemas, usesSecret } from '../clients/metadata.ts';
+import { usesSecret } from '../clients/metadata.ts';
 import { providerMetadata } from '../oidc/clients/metadata.ts';
 import type { ClientMetadataError, ClientValidator } from '../oidc/clients/validation.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
@@ -20,48 +20,13 @@ import { hashSecret } from '../secrets.ts';
 import { recordClientLifetimes } from '../signing-keys/store.ts';
 import {
   type ClientState,
+  clientSchema,
   findClientErrors,
   type ImportedClient,
   operatorScopes,
   toStoredClient,
 } from './imported-client.ts';
-import { findDeleted, findMissing, isoTime, line, skipped, storeOperatorEvents, withoutNulls } from './outcomes.ts';
-
-/** A client id or client secret (RFC 6749 appendix A.1 and A.2). Unlike the RFC, we do not allow spaces. */
-const visibleAscii = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' } as const;
-const dateTime = { type: 'string', format: 'date-time' } as const;
-const kindSchema = { enum: ['standard', 'driving-range', 'personal-access-token'] } as const;
-const properties = {
-  client_id: visibleAscii,
-  client_secret: { ...visibleAscii, writeOnly: true },
-  scope: { type: 'string', maxLength: 2000 },
-  kind: kindSchema,
-  pkce: { enum: ['required', 'optional'] },
-  accountId: line,
-  access: { enum: accessLevels },
-  facilities: { type: 'array', items: line },
-  name: line,
-  client_secret_hashes: {
-    type: 'array',
-    writeOnly: true,
-    maxItems: 10,
-    items: {
-      type: 'object',
-      required: ['sha256'],
-      additionalProperties: false,
-      properties: { sha256: { type: 'string', pattern: '^[\\w-]{43}$' }, expiresAt: dateTime },
-    },
-  },
-  expiresAt: dateTime,
-  disabled: { type: 'boolean' },
-  secretExpiresAt: {
-    type: ['string', 'null'],
-    format: 'date-time',
-    readOnly: true,
-    description: 'When the old secret stops working, after a rotation.',
-  },
-  ...clientSettingSchemas,
-} as const;
+import { findDeleted, findMissing, isoTime, skipped, storeOperatorEvents, withoutNulls } from './outcomes.ts';
 
 const columns = `c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId", c.name, c.access,
   c.facility_ids as "facilityIds", c.disabled_at is not null as disabled, ${isoTime('c.expires_at')} as "expiresAt",
@@ -112,10 +77,10 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
       disabled: false,
     },
     // Further fields are OpenID Connect client metadata, which `check` and oidc-provider check.
-    schema: { type: 'object', required: ['client_id'], properties },
+    schema: clientSchema,
     // A client with a secret or an account is of another kind.
     standIns: { client_secret: 'x', client_secret_hashes: [{ sha256: 'x' }], accountId: '-' },
-    filters: { kind: { ...kindSchema, description: 'Kind of client.' }, accountId: filterText },
+    filters: { kind: { ...clientSchema.properties.kind, description: 'Kind of client.' }, accountId: filterText },
     notes: {
       put: 'The secrets and the kind stay if they are left out. Of an operator, only the name can change.',
       remove: 'Ends its grants and tokens. An operator can only be deleted by a command.',
@@ -126,7 +91,7 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
      */
     check: (record) =>
       validator
-        .findUnknown(Object.keys(record).filter((field) => !Object.hasOwn(properties, field)))
+        .findUnknown(Object.keys(record).filter((field) => !Object.hasOwn(clientSchema.properties, field)))
         .map((field) => problem(`/${field}`, 'unknown', 'is not known')),
 
     ...createReads(rows, respond),

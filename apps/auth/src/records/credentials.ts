@@ -1,8 +1,12 @@
 // Exports and imports the second factors and social identities of accounts (docs/import.md).
 import { type Queryable, query } from '@bay-booking/service/database/database';
+import type { FromSchema } from 'json-schema-to-ts';
 
 const text = { type: 'string', minLength: 1, maxLength: 2000 } as const;
-const list = (properties: Readonly<Record<string, object>>, required: readonly string[]) =>
+const list = <const Properties extends object, Name extends keyof Properties>(
+  properties: Properties,
+  required: readonly Name[],
+) =>
   ({
     type: 'array',
     maxItems: 50,
@@ -32,12 +36,7 @@ export const credentialsSchema = {
   },
 } as const;
 
-export interface StoredCredentials {
-  readonly authenticatorSecretEncrypted?: string;
-  readonly recoveryCodes?: { readonly salt: string; readonly hashes: readonly string[] };
-  readonly passkeys?: readonly object[];
-  readonly socialIdentities?: readonly object[];
-}
+export type StoredCredentials = FromSchema<typeof credentialsSchema>;
 
 /** Of every account that has some, by its id. */
 export async function readCredentials(on: Queryable): Promise<ReadonlyMap<string, StoredCredentials>> {

@@ -10,20 +10,16 @@ import {
 } from '@bay-booking/records/record';
 import { objectSchema } from '@bay-booking/records/schemas';
 import { type Queryable, query } from '@bay-booking/service/database/database';
+import type { FromSchema } from 'json-schema-to-ts';
 import { findDeleted, line, storeOperatorEvents } from './outcomes.ts';
 
-interface Facility {
-  readonly id: string;
-  readonly name: string;
-  readonly timeZone: string;
-  readonly disabled: boolean;
-}
+const schema = objectSchema({ id: line, name: line, timeZone: line, disabled: { type: 'boolean' } });
+type Facility = FromSchema<typeof schema>;
 
 const defaults = { timeZone: 'UTC', disabled: false };
 const columns = 'f.id, f.name, f.time_zone as "timeZone", f.disabled_at is not null as disabled';
 const rows = { columns, from: 'from facility f where true', orderBy: 'id', conditions: {}, byKey: 'id = $1' };
-const read = ({ id, name, timeZone, disabled }: Facility): Stored<Facility> =>
-  new Stored({ id, name, timeZone, disabled });
+const read = (facility: Facility) => new Stored(facility);
 
 const select = (on: Queryable, ids: readonly string[], lock = '') =>
   query<Facility>(on, `select ${columns} from facility f where id = any ($1) order by id ${lock}`, [ids]);
@@ -39,7 +35,7 @@ export const facilityKind: RecordKind<Facility> = {
   collection: 'facilities',
   key: 'id',
   example: { id: 'fac-north', name: 'North Range', timeZone: 'Europe/Copenhagen', disabled: false },
-  schema: objectSchema({ id: line, name: line, timeZone: line, disabled: { type: 'boolean' } }),
+  schema,
   optional: Object.keys(defaults),
   filters: {},
   notes: {

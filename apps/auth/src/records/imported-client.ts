@@ -2,33 +2,53 @@
 // high-security clients (docs/behaviour-auth.md, "High-security clients").
 import { isDeepStrictEqual } from 'node:util';
 import { isLoopback } from '@bay-booking/service/public-address';
-import {
-  type ClientKind,
-  type PkcePolicy,
-  type StoredClient,
-  type TokenAccess,
-  usesSecret,
-} from '../clients/metadata.ts';
+import type { FromSchema } from 'json-schema-to-ts';
+import { accessLevels, clientSettingSchemas, type StoredClient, usesSecret } from '../clients/metadata.ts';
 import type { ClientMetadataError, ClientValidator } from '../oidc/clients/validation.ts';
 import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
+import { line } from './outcomes.ts';
 
-/** A client of a file or of a PUT, with OpenID Connect client metadata. */
-export interface ImportedClient {
-  readonly client_id: string;
-  readonly client_secret?: string;
-  readonly scope?: string;
-  readonly kind?: ClientKind;
-  readonly pkce?: PkcePolicy;
-  readonly accountId?: string;
-  readonly access?: TokenAccess;
-  readonly facilities?: readonly string[];
-  readonly name?: string;
-  readonly client_secret_hashes?: readonly { readonly sha256: string; readonly expiresAt?: string }[];
-  readonly expiresAt?: string;
-  readonly disabled?: boolean;
-  readonly access_token_ttl?: number;
-  readonly [metadata: string]: unknown;
-}
+/** A client id or client secret (RFC 6749 appendix A.1 and A.2). Unlike the RFC, we do not allow spaces. */
+const visibleAscii = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' } as const;
+const dateTime = { type: 'string', format: 'date-time' } as const;
+export const clientSchema = {
+  type: 'object',
+  required: ['client_id'],
+  properties: {
+    client_id: visibleAscii,
+    client_secret: { ...visibleAscii, writeOnly: true },
+    scope: { type: 'string', maxLength: 2000 },
+    kind: { enum: ['standard', 'driving-range', 'personal-access-token'] },
+    pkce: { enum: ['required', 'optional'] },
+    accountId: line,
+    access: { enum: accessLevels },
+    facilities: { type: 'array', items: line },
+    name: line,
+    client_secret_hashes: {
+      type: 'array',
+      writeOnly: true,
+      maxItems: 10,
+      items: {
+        type: 'object',
+        required: ['sha256'],
+        additionalProperties: false,
+        properties: { sha256: { type: 'string', pattern: '^[\\w-]{43}$' }, expiresAt: dateTime },
+      },
+    },
+    expiresAt: dateTime,
+    disabled: { type: 'boolean' },
+    secretExpiresAt: {
+      type: ['string', 'null'],
+      format: 'date-time',
+      readOnly: true,
+      description: 'When the old secret stops working, after a rotation.',
+    },
+    ...clientSettingSchemas,
+  },
+} as const;
+
+/** Further fields are OpenID Connect client metadata. */
+export type ImportedClient = FromSchema<typeof clientSchema>;
 
 /** A client as a record stores it. */
 export interface ClientState extends Omit<StoredClient, 'secretHashes'> {

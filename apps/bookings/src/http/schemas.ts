@@ -8,12 +8,13 @@ export const editLinksSchema = linksSchema('self', 'edit', 'delete');
 export const noLinksSchema = { type: 'object', additionalProperties: false, description: 'Empty.' } as const;
 
 /** The schema of an object in a response. */
-export function responseSchema<const Properties extends object>(
+export function responseSchema<const Properties extends object, Optional extends keyof Properties = never>(
   properties: Properties,
-  optional: readonly (keyof Properties)[] = [],
+  optional: readonly Optional[] = [],
 ) {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name as keyof Properties));
-  return { type: 'object', required, additionalProperties: false, properties } as const;
+  const required = Object.keys(properties).filter((name) => !optional.includes(name as Optional));
+  type Name = Exclude<keyof Properties, Optional>;
+  return { type: 'object', required: required as Name[], additionalProperties: false, properties } as const;
 }
 
 /** The validation also rejects lone surrogates, which a pattern cannot exclude in every language. */

@@ -2,20 +2,26 @@
 import type { MakeLink } from '@bay-booking/common/links';
 import type { RecordKind } from '@bay-booking/records/record';
 import { send, type Transaction } from '@bay-booking/service/database/database';
+import type { FromSchema } from 'json-schema-to-ts';
 import { binOf, locationSpans } from '../changes/totals/bins.ts';
 import { patternWithout, responseSchema, textSchema } from '../http/schemas.ts';
 import { lockFacility } from '../places/locks.ts';
 import { findRows, placeReads, type Upsert, upsertPlaces } from './places.ts';
 import { removePlace } from './removal.ts';
 
-interface Bay {
-  readonly id: string;
-  readonly locationId: string;
-  readonly name: string;
-  readonly description: string;
-  readonly kind: string;
-  readonly bookable: boolean;
-}
+const locationId = { ...textSchema, description: 'The location of the bay.' } as const;
+// May be empty and contain line breaks, but nothing that PostgreSQL cannot store (NUL, lone surrogates).
+const description = { type: 'string', maxLength: 2000, pattern: patternWithout('\\u0000') } as const;
+const schema = responseSchema({
+  id: textSchema,
+  name: textSchema,
+  description,
+  kind: textSchema,
+  bookable: { type: 'boolean' },
+  locationId,
+});
+
+type Bay = FromSchema<typeof schema>;
 
 const defaults = { description: '', kind: 'RangeBay', bookable: true };
 const write = `insert into bay (facility_id, id, location_id, name, description, kind, bookable)
@@ -46,18 +52,6 @@ const table = {
   write,
 } as const;
 const reads = placeReads<Bay>(table);
-
-const locationId = { ...textSchema, description: 'The location of the bay.' } as const;
-// May be empty and contain line breaks, but nothing that PostgreSQL cannot store (NUL, lone surrogates).
-const description = { type: 'string', maxLength: 2000, pattern: patternWithout('\\u0000') } as const;
-const schema = responseSchema({
-  id: textSchema,
-  name: textSchema,
-  description,
-  kind: textSchema,
-  bookable: { type: 'boolean' },
-  locationId,
-});
 
 export const createBayKind = (link: MakeLink): RecordKind<Bay> => ({
   name: 'bay',

@@ -1,16 +1,14 @@
 // The record facility: its time zone is the one of its opening hours and of `todayOnly`.
 import { checkTimeZone, outcomeOf, problem, type RecordKind, Stored } from '@bay-booking/records/record';
 import { query, send, type Transaction } from '@bay-booking/service/database/database';
+import type { FromSchema } from 'json-schema-to-ts';
 import { responseSchema, textSchema } from '../http/schemas.ts';
 import { lockFacility } from '../places/locks.ts';
 import type { createLocationKind } from './location.ts';
 import { findRows, placeReads, storeDeletion, storeOutcomes } from './places.ts';
 
-interface Facility {
-  readonly id: string;
-  readonly name: string;
-  readonly timeZone: string;
-}
+const schema = responseSchema({ id: textSchema, name: textSchema, timeZone: textSchema });
+type Facility = FromSchema<typeof schema>;
 
 const table = { table: 'facility', columns: 'id, name, time_zone as "timeZone"', conditions: {} } as const;
 const reads = placeReads<Facility>(table);
@@ -36,7 +34,7 @@ export const createFacilityKind = (location: ReturnType<typeof createLocationKin
   collection: 'facilities',
   key: 'id',
   example: { id: 'fac-north', name: 'North Range', timeZone: 'Europe/Copenhagen' },
-  schema: responseSchema({ id: textSchema, name: textSchema, timeZone: textSchema }),
+  schema,
   children: { field: 'locations', kind: location, parentField: 'facilityId' },
   filters: {},
   notes: {

@@ -9,16 +9,20 @@ import type { createBayKind } from './bay.ts';
 import { placeReads, upsertPlaces } from './places.ts';
 import { removePlace } from './removal.ts';
 
-/** A location that has no opening hours is always open. */
-interface Location {
-  readonly id: string;
-  readonly facilityId: string;
-  readonly name: string;
-  readonly openingHours?: OpeningHours;
-}
-type LocationInput = Omit<Location, 'openingHours'> & { readonly openingHours?: OpeningHours | null };
+const facilityId = { ...textSchema, description: 'The facility of the location.' } as const;
+const openingHours = {
+  ...importedHoursSchema,
+  type: ['object', 'null'],
+  description: 'In a PUT and in a file: null removes them, and hours that are left out stay.',
+} as const;
 
-const recordOf = ({ id, facilityId, name, openingHours }: LocationInput): Location => ({
+/** A location that has no opening hours is always open. */
+const schema = responseSchema({ id: textSchema, name: textSchema, openingHours, facilityId }, ['openingHours']);
+type Location = Readonly<Record<'id' | 'facilityId' | 'name', string>> & {
+  readonly openingHours?: OpeningHours | null;
+};
+
+const recordOf = ({ id, facilityId, name, openingHours }: Location): Location => ({
   id,
   facilityId,
   name,
@@ -42,19 +46,12 @@ const table = {
 } as const;
 const reads = placeReads(table);
 
-const facilityId = { ...textSchema, description: 'The facility of the location.' } as const;
-const openingHours = {
-  ...importedHoursSchema,
-  type: ['object', 'null'],
-  description: 'In a PUT and in a file: null removes them, and hours that are left out stay.',
-} as const;
-
 export const createLocationKind = (bay: ReturnType<typeof createBayKind>, link: MakeLink): RecordKind<Location> => ({
   name: 'location',
   collection: 'locations',
   key: 'id',
   example: { id: 'loc-north-1', facilityId: 'fac-north', name: 'North Range, ground floor' },
-  schema: responseSchema({ id: textSchema, name: textSchema, openingHours, facilityId }, ['openingHours']),
+  schema,
   children: { field: 'bays', kind: bay, parentField: 'locationId' },
   filters: { facilityId: { ...textSchema, description: 'Facility ID.' } },
   notes: {
@@ -73,8 +70,7 @@ export const createLocationKind = (bay: ReturnType<typeof createBayKind>, link: 
       send(tx, lock, [facility, group.map(({ id }) => id)]);
     const facilityOf = ({ facilityId: id }: Location) =>
       active.has(id) || context.findGiven('facility', id) ? id : undefined;
-    const complete = (record: LocationInput, before: LocationInput | undefined): Location =>
-      recordOf({ ...before, ...record });
+    const complete = (record: Location, before: Location | undefined): Location => recordOf({ ...before, ...record });
     return (await upsertPlaces<Location>(tx, table, records, { context, facilityOf, complete })).outcomes;
   },
 
