@@ -11,8 +11,8 @@ import {
   ifNoneMatchHeader,
   pageSuccess,
 } from '../http/endpoint-parts.ts';
-import { checkIfMatch, createdResponse, versionedResponse } from '../http/response.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
+import { checkIfMatch, createdResponse, versionedResponse } from '../http/response.ts';
 import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
 import { createOnce, newResponse } from '../idempotency/idempotency.ts';
 import type { IdempotencyStore } from '../idempotency/store.ts';
