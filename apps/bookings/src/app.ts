@@ -1,5 +1,6 @@
 // Creates every store and service once and connects them: the HTTP application, endpoints, webhooks and jobs.
 import { linksBelow } from '@bay-booking/common/links';
+import { scopesOf } from '@bay-booking/common/scopes';
 import { collectDatabaseMetrics, type Database, logOutages } from '@bay-booking/service/database/database';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
@@ -10,7 +11,7 @@ import { createAudit } from './audit.ts';
 import { createAccessTokenVerifier } from './auth/access-token.ts';
 import { createProofStore } from './auth/proof-store.ts';
 import { createRevocations } from './auth/revocations.ts';
-import { checkScope, checkStepUp, scopesOf } from './auth/scopes.ts';
+import { checkScope, checkStepUp, sufficientScopes } from './auth/scopes.ts';
 import { createSigningKeys, type SigningKeysOptions } from './auth/signing-keys.ts';
 import { createAvailabilityEndpoints } from './availability/endpoints.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
@@ -224,7 +225,7 @@ function createExpressApps(
     authorize,
     rateLimit,
     formats,
-    checkScope: (caller, access) => checkScope(caller, access, scopes, baseUrl),
+    checkScope: (caller, access) => checkScope(caller, sufficientScopes(scopes, access), baseUrl),
     checkStepUp:
       config.stepUp === 'schedule'
         ? (caller, endpoint) => checkStepUp(caller, endpoint, { baseUrl, now: now() })

@@ -1,11 +1,10 @@
 // Describes HTTP endpoints for the router, the OpenAPI document and the tests.
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts';
+import type { Access } from './scopes.ts';
 import type { ValidationError } from './validation.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
-/** Decides which scopes allow the endpoint. */
-export type Access = 'read' | 'write' | 'schedule' | 'erase';
 
 export interface ValueDescription {
   readonly description: string;
@@ -47,6 +46,7 @@ export interface Endpoint<Caller = unknown> {
   readonly method: Method;
   /** A template such as `/api/bookings/{id}`. */
   readonly path: string;
+  /** Decides which scopes allow the endpoint. */
   readonly access: Access;
   readonly tag: string;
   readonly summary: string;

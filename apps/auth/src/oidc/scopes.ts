@@ -1,4 +1,5 @@
 // Defines the scopes, and decides who may have which combination of scopes (specification, "Scopes").
+import { scopesOf } from '@bay-booking/common/scopes';
 import type { TokenAccess } from '../clients/metadata.ts';
 import type { FacilityRole } from '../facilities/roles.ts';
 
@@ -17,11 +18,9 @@ export const offlineAccess = 'offline_access';
 
 export function createScopeTable(scopeBase: string) {
   const play = `${scopeBase}/dr/play`;
-  const read = `${scopeBase}/golf/bookings.read`;
-  const bookings = `${scopeBase}/golf/bookings`;
-  const schedule = `${scopeBase}/golf/schedule`;
+  const { read, write: bookings, schedule } = scopesOf(scopeBase);
   // A token with one of these scopes names the facilities where its subject has the rights for them.
-  const ofFacilities = [read, bookings, schedule];
+  const ofFacilities = Object.values(scopesOf(scopeBase));
   // The scopes of the management APIs. Metadata documents do not list them.
   const operateAuth = `${scopeBase}/operate/auth`;
   const operateBookings = `${scopeBase}/operate/bookings`;
@@ -43,12 +42,12 @@ export function createScopeTable(scopeBase: string) {
 }
 
 /** The scopes of the Bookings API to which a role at a facility gives a right. */
-export const scopesOfRole = (role: FacilityRole, { read, bookings, schedule }: ScopeTable): readonly string[] =>
-  role === 'bookings-manager' ? [read, bookings] : [read, bookings, schedule];
+export const scopesOfRole = (role: FacilityRole, { ofFacilities, schedule }: ScopeTable): readonly string[] =>
+  role === 'bookings-manager' ? ofFacilities.filter((scope) => scope !== schedule) : ofFacilities;
 
 /** The scopes that a personal access token may request. */
-export const scopesOfAccess = (access: TokenAccess, { read, bookings, schedule }: ScopeTable): readonly string[] =>
-  ({ read: [read], write: [read, bookings], manage: [read, bookings, schedule] })[access];
+export const scopesOfAccess = (access: TokenAccess, { read, bookings, ofFacilities }: ScopeTable): readonly string[] =>
+  ({ read: [read], write: [read, bookings], manage: ofFacilities })[access];
 
 export const splitScope = (scope: string | undefined): readonly string[] => [
   ...new Set((scope ?? '').split(' ').filter((name) => name !== '')),

@@ -1,26 +1,20 @@
 // Decides which scopes and which sign-in allow a request.
-import type { Access } from '@bay-booking/common/endpoint';
 import type { ApiError } from '@bay-booking/common/errors';
+import type { Access, Scopes } from '@bay-booking/common/scopes';
 import type { Caller } from './caller.ts';
 import { tokenError } from './challenges.ts';
 
-export type Scopes = Readonly<Record<'read' | 'write' | 'schedule', string>>;
-
-export const scopesOf = (scopeBase: string): Scopes => ({
-  read: `${scopeBase}/golf/bookings.read`,
-  write: `${scopeBase}/golf/bookings`,
-  schedule: `${scopeBase}/golf/schedule`,
-});
+type ScopeSets = readonly (readonly string[])[];
 
 /** Returns sets of scopes, the usual set first. A token needs one complete set. Every scope allows reading. */
-export function sufficientScopes(scopes: Scopes, access: Access): readonly (readonly string[])[] {
+export function sufficientScopes(scopes: Scopes, access: Access): ScopeSets {
   if (access === 'read') return Object.values(scopes).map((scope) => [scope]);
   return [access === 'erase' ? [scopes.write, scopes.schedule] : [scopes[access]]];
 }
 
-/** @throws {ApiError} 403 */
-export function checkScope(caller: Caller, access: Access, scopes: Scopes, baseUrl: string): void {
-  const missing = sufficientScopes(scopes, access).map((set) => set.filter((scope) => !caller.scopes.includes(scope)));
+/** @throws {ApiError} 403 if the token has none of the sets */
+export function checkScope(caller: Caller, sufficient: ScopeSets, baseUrl: string): void {
+  const missing = sufficient.map((set) => set.filter((scope) => !caller.scopes.includes(scope)));
   if (missing.some((ofSet) => ofSet.length === 0)) return;
   const scope = missing[0]?.join(' ') ?? '';
   throw tokenError(baseUrl, {

@@ -1,10 +1,10 @@
 // Serves the day sheet: a page on which the people at a range see and change their day with the public API.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Scopes } from '@bay-booking/common/scopes';
 import { contentHash } from '@bay-booking/service/http/etag';
 import { Eta } from 'eta';
 import type { Express } from 'express';
-import type { Scopes } from '../auth/scopes.ts';
 import { basePathOf } from '../http/request-path.ts';
 import { createPublicDocument } from '../openapi/public-document.ts';
 import { createAsset, css, immutable, javaScript, readIcon, readPageStyles } from '../openapi/reference/assets.ts';

@@ -1,6 +1,7 @@
 // Routes requests to endpoints: authorizes, checks the scope, limits the rate, negotiates, validates, handles, sends.
-import type { Access, Endpoint, EndpointRequest, EndpointResponse, Schema } from '@bay-booking/common/endpoint';
+import type { Endpoint, EndpointRequest, EndpointResponse, Schema } from '@bay-booking/common/endpoint';
 import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
+import type { Access } from '@bay-booking/common/scopes';
 import { createValidator, type Formats, type Validate, type ValidationError } from '@bay-booking/common/validation';
 import type { RequestLocals } from '@bay-booking/service/http/app';
 import { rawBody } from '@bay-booking/service/http/request-body';

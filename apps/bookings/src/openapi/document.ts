@@ -4,8 +4,9 @@ import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { linkSchema, linksBelow } from '@bay-booking/common/links';
 import { type DocumentedError, openApiDocument } from '@bay-booking/common/openapi';
 import { pageLinksSchema } from '@bay-booking/common/page';
+import { bookingsScopes, type Scopes } from '@bay-booking/common/scopes';
 import type { Caller } from '../auth/caller.ts';
-import { type Scopes, sufficientScopes } from '../auth/scopes.ts';
+import { sufficientScopes } from '../auth/scopes.ts';
 import { bookingItemExample } from '../bookings/examples.ts';
 import { errorCatalogue } from '../errors.ts';
 import { editLinksSchema } from '../http/schemas.ts';
@@ -87,12 +88,12 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scopes }: OpenAp
         flows: {
           clientCredentials: {
             tokenUrl: `${authIssuer}/connect/token`,
-            scopes: {
-              [scopes.read]: 'Read bookings, places, availability, opening hours and closures.',
-              [scopes.write]: 'Read the same, and manage bookings, holds and webhooks.',
-              [scopes.schedule]:
-                'Read the same, and manage opening hours and closures; with the scope above, erase bookings.',
-            },
+            scopes: Object.fromEntries(
+              Object.entries(bookingsScopes).map(([access, { description }]) => [
+                scopes[access as keyof Scopes],
+                description,
+              ]),
+            ),
           },
         },
       },

@@ -1,10 +1,10 @@
 // Serves the OpenAPI document, the API reference, the guide and the resource metadata (RFC 9728), without a token.
 import type { Endpoint } from '@bay-booking/common/endpoint';
+import type { Scopes } from '@bay-booking/common/scopes';
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Express, Router } from 'express';
 import type { Caller } from '../auth/caller.ts';
 import { resourceMetadataPath } from '../auth/challenges.ts';
-import type { Scopes } from '../auth/scopes.ts';
 import { apiError } from '../errors.ts';
 import { mountPath } from '../http/router.ts';
 import { createOpenApi } from './document.ts';

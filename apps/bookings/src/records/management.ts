@@ -20,7 +20,6 @@ export interface ManagementParts extends Pick<SharedServices, 'config' | 'link' 
 export function createPlaceManagement({ db, config, link, audit, authorize, rateLimit }: ManagementParts): Router {
   const { baseUrl, authIssuer, scopeBase } = config;
   const scope = `${scopeBase}/operate/bookings`;
-  const scopes = { read: scope, write: scope, schedule: scope };
   const store = createPlaceRecords(db, link);
   return createManagement({
     store,
@@ -37,7 +36,7 @@ export function createPlaceManagement({ db, config, link, audit, authorize, rate
     authorize: async (request, response) => {
       const caller = await authorize(request as AuthorizedRequest);
       (response.locals as RequestLocals).subject = caller.subject;
-      checkScope(caller, 'write', scopes, baseUrl);
+      checkScope(caller, [[scope]], baseUrl);
       if (rateLimit) response.set(await rateLimit(caller));
       return caller;
     },
