@@ -66,6 +66,8 @@ const socialProviders = (file: string): SocialProviderSettings => {
   return parseSocialProviders(json);
 };
 
+export const migrationsDirectory = `${import.meta.dirname}/../migrations`;
+
 const fields = {
   databaseUrl: mandatory('DATABASE_URL', postgresUrl),
   issuer: mandatory('ISSUER', origin),

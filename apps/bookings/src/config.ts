@@ -20,6 +20,8 @@ import {
 } from '@bay-booking/service/config';
 import { developmentSecretErrors, isPublicService, unencryptedIssuerErrors } from '@bay-booking/service/public-address';
 
+export const migrationsDirectory = `${import.meta.dirname}/../migrations`;
+
 /** For the limits, 0 means no limit. HOLDS_PER_OWNER=0 switches holds off, and so does no WEBHOOK_KEY for webhooks. */
 const fields = {
   databaseUrl: mandatory('DATABASE_URL', postgresUrl),

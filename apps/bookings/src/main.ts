@@ -5,8 +5,7 @@ import { runService, serve } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { createApp } from './app.ts';
-import { readBookingsConfig } from './config.ts';
-import { migrationsDirectory } from './database/migrations-directory.ts';
+import { migrationsDirectory, readBookingsConfig } from './config.ts';
 import { malformedRequestResponse } from './http/error-responses.ts';
 import { isoTimestamps } from './time/timestamps.ts';
 

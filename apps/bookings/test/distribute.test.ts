@@ -6,8 +6,8 @@ import { distribute } from '@bay-booking/service/database/distribute';
 import { createTestDatabase } from '@bay-booking/testkit/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';
+import { migrationsDirectory } from '../src/config.ts';
 import { distribution } from '../src/database/distribution.ts';
-import { migrationsDirectory } from '../src/database/migrations-directory.ts';
 import { isDistributed } from './support/lock-waits.ts';
 import { createTestSystem } from './support/test-system.ts';
 

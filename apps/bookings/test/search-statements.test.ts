@@ -8,8 +8,8 @@ import type { Criteria } from '../src/bookings/search/criteria.ts';
 import { createSearchStore } from '../src/bookings/search/store.ts';
 import { bookingState } from '../src/bookings/storage/columns.ts';
 import { recount } from '../src/changes/recount.ts';
+import { migrationsDirectory } from '../src/config.ts';
 import { distribution } from '../src/database/distribution.ts';
-import { migrationsDirectory } from '../src/database/migrations-directory.ts';
 
 const hour = 3_600_000;
 const origin = Date.UTC(2030, 0, 1);

@@ -11,9 +11,8 @@ import {
   createHolds,
   type Holds,
 } from './resources/availability.ts';
-import { type Bookings, createBookings } from './resources/bookings.ts';
+import { type Bookings, createBookings, createGroups, type Groups } from './resources/bookings.ts';
 import { type BookingsHistory, type Changes, createChanges, createHistory } from './resources/changes.ts';
-import { createGroups, type Groups } from './resources/groups.ts';
 import { type Bays, createBays, createLocations, type Locations } from './resources/places.ts';
 import { createWebhooks, type Webhooks } from './resources/webhooks.ts';
 import type { Me } from './schemas.ts';
@@ -78,7 +77,7 @@ export type { ErrorCode } from './generated/error-codes.ts';
 export type { ApiResponse, OperationId, RequestOf, RequestOptions, ResultOf } from './operations.ts';
 export type * from './options.ts';
 export type { AvailabilitySearch, Closures, Holds } from './resources/availability.ts';
-export type { Bookings } from './resources/bookings.ts';
+export type { Bookings, Groups } from './resources/bookings.ts';
 export type {
   BookingsHistory,
   ChangePage,
@@ -86,7 +85,6 @@ export type {
   FollowChangesOptions,
   ReadChangesOptions,
 } from './resources/changes.ts';
-export type { Groups } from './resources/groups.ts';
 export type { PagedList } from './resources/paged-list.ts';
 export type { Bays, Locations } from './resources/places.ts';
 export type { ChangeOptions, CreateOptions, Versioned } from './resources/versions.ts';

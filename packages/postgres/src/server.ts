@@ -5,10 +5,9 @@ import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Account, runAs, serverAccount } from './account.ts';
+import { type Account, chooseDataLocation, runAs, serverAccount, systemFolder } from './account.ts';
 import { type Binaries, findBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
-import { chooseDataLocation, systemFolder } from './data-location.ts';
 import { freePort } from './ports.ts';
 import { findServer, launcherSetting, readPostmaster, stopPostmaster, takeOver } from './postmaster.ts';
 import { watchOver } from './watchdog.ts';

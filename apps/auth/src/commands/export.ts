@@ -5,7 +5,7 @@ import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config'
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { withDatabase } from '@bay-booking/service/with-database';
 import { storeEvents } from '../audit/audit.ts';
-import { migrationsDirectory } from '../migrations-directory.ts';
+import { migrationsDirectory } from '../config.ts';
 import { credentialsExported } from '../records/management.ts';
 import { createAccountRecords } from '../records/records.ts';
 

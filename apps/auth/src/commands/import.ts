@@ -14,7 +14,7 @@ import {
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { isLoopback } from '@bay-booking/service/public-address';
 import { withDatabase } from '@bay-booking/service/with-database';
-import { migrationsDirectory } from '../migrations-directory.ts';
+import { migrationsDirectory } from '../config.ts';
 import { createAccountRecords } from '../records/records.ts';
 
 runCommand(async () => {

@@ -3,7 +3,7 @@
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { migrate } from '@bay-booking/service/database/migrate';
 import { runCommand } from '@bay-booking/service/lifecycle';
-import { migrationsDirectory } from '../migrations-directory.ts';
+import { migrationsDirectory } from '../config.ts';
 
 runCommand(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });

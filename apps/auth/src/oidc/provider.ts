@@ -20,10 +20,10 @@ import {
   setAcr,
   twoFactors,
 } from './authorization/requests.ts';
-import { allowLoopbackRedirects } from './clients/loopback-redirects.ts';
 import { applyClientPolicy, type ClientPolicyParts, checkClientAssertion } from './clients/policy.ts';
 import { allowedScopes, ownMetadataOf } from './clients/registered-client.ts';
 import { clientSettings, features } from './clients/schema.ts';
+import { allowLoopbackRedirects } from './clients/validation.ts';
 import { hostCookieName } from './cookies.ts';
 import { type IntrospectionParts, mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
 import { type EventListenerParts, registerEventListeners } from './event-listeners.ts';

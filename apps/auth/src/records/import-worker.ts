@@ -1,8 +1,7 @@
 // Imports a large file in a thread, with a connection of its own (packages/records/src/import-request.ts).
 import { serveImport } from '@bay-booking/records/import-request';
 import { connectDatabase } from '@bay-booking/service/database/database';
-import type { AuthConfig } from '../config.ts';
-import { migrationsDirectory } from '../migrations-directory.ts';
+import { type AuthConfig, migrationsDirectory } from '../config.ts';
 import { createAccountRecords } from './records.ts';
 
 await serveImport((config: AuthConfig) => {

@@ -10,7 +10,7 @@ import { connectDatabase } from '@bay-booking/service/database/database';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { migrationsDirectory } from '../../src/migrations-directory.ts';
+import { migrationsDirectory } from '../../src/config.ts';
 import { encryptionKey, eventually, scopeBase, scopes } from '../auth-server.ts';
 import { demoDocument } from '../demo-document.ts';
 

@@ -5,8 +5,8 @@
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { distribute } from '@bay-booking/service/database/distribute';
 import { runCommand } from '@bay-booking/service/lifecycle';
+import { migrationsDirectory } from '../config.ts';
 import { distribution } from '../database/distribution.ts';
-import { migrationsDirectory } from '../database/migrations-directory.ts';
 
 runCommand(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });

@@ -5,7 +5,7 @@ import { exportFile } from '@bay-booking/records/commands';
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { withDatabase } from '@bay-booking/service/with-database';
-import { migrationsDirectory } from '../database/migrations-directory.ts';
+import { migrationsDirectory } from '../config.ts';
 import { createPlaceRecords } from '../records/records.ts';
 
 runCommand(async () => {

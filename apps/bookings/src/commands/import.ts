@@ -8,8 +8,8 @@ import { logLevel, mandatory, optional, postgresUrl, readConfig } from '@bay-boo
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { withDatabase } from '@bay-booking/service/with-database';
-import { createAudit } from '../audit.ts';
-import { migrationsDirectory } from '../database/migrations-directory.ts';
+import { migrationsDirectory } from '../config.ts';
+import { createAudit } from '../http/shared-services.ts';
 import { createPlaceRecords } from '../records/records.ts';
 
 runCommand(async () => {

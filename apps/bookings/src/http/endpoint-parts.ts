@@ -1,5 +1,6 @@
-// Describes the headers and responses that several endpoints share, for the OpenAPI document.
+// Describes the headers, responses and fields that several endpoints share, for the OpenAPI document.
 import type { Schema, SuccessDescription } from '@bay-booking/common/endpoint';
+import { responseSchema } from './schemas.ts';
 
 const string = { type: 'string' } as const;
 
@@ -39,3 +40,12 @@ export const deletionParts = {
   headers: ifMatchHeader,
   success: { status: 204, description: 'Deleted.' },
 } as const;
+
+const nullableString = { type: ['string', 'null'] } as const;
+
+export const actorSchema = {
+  ...responseSchema({ clientId: nullableString, subject: nullableString }),
+  description: 'Who made the change. Both fields are null if the service itself made it.',
+} as const;
+
+export const actorExample = { clientId: 'demo-pat-north', subject: 'acc-bot-north' };

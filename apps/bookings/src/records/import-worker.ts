@@ -2,8 +2,7 @@
 import { linksBelow } from '@bay-booking/common/links';
 import { serveImport } from '@bay-booking/records/import-request';
 import { connectDatabase } from '@bay-booking/service/database/database';
-import type { Config } from '../config.ts';
-import { migrationsDirectory } from '../database/migrations-directory.ts';
+import { type Config, migrationsDirectory } from '../config.ts';
 import { isoTimestamps } from '../time/timestamps.ts';
 import { createPlaceRecords } from './records.ts';
 

@@ -1,14 +1,19 @@
-// Creates, reads, searches, changes and deletes bookings.
+// Creates, reads, searches, changes and deletes bookings and groups. A group is several bookings that are created
+// together or not at all.
 import type { RequestOptions, Send } from '../operations.ts';
 import type {
   Booking,
+  BookingGroup,
+  BookingGroupDryRun,
   BookingHistory,
   BookingHistoryQuery,
   BookingList,
   BookingSearch,
   CreateBooking,
+  CreateBookingGroup,
   EraseBookings,
   Erasure,
+  ReplaceBookingGroup,
   UpdateBooking,
 } from '../schemas.ts';
 import { type PagedList, pagedList } from './paged-list.ts';
@@ -36,4 +41,34 @@ export const createBookings = (send: Send) => ({
   /** If `locationIds` is set, the bookings begin and end within the interval. Otherwise they overlap it. */
   search: (query: BookingSearch = {}, options?: RequestOptions): PagedList<BookingList> =>
     pagedList(send, 'searchBookings', { query, ...options }),
+});
+
+export interface Groups {
+  /** A dry run throws the same errors but books nothing. */
+  create(group: CreateBookingGroup & { dryRun: true }, options?: CreateOptions): Promise<BookingGroupDryRun>;
+  /** @throws {BookingsApiError} whose `problems` name the booking in `contextData.index` */
+  create(group: CreateBookingGroup, options?: CreateOptions): Promise<Versioned<BookingGroup>>;
+  get(id: string, options?: RequestOptions): Promise<Versioned<BookingGroup>>;
+  /** Makes the group exactly this: changes entries with an `id`, creates the others, deletes what is left out. */
+  replace(
+    id: string,
+    group: ReplaceBookingGroup & { dryRun: true },
+    options?: ChangeOptions,
+  ): Promise<BookingGroupDryRun>;
+  replace(id: string, group: ReplaceBookingGroup, options?: ChangeOptions): Promise<Versioned<BookingGroup>>;
+  /** Deletes the bookings of the group that have not ended. */
+  delete(id: string, options?: ChangeOptions): Promise<void>;
+}
+
+export const createGroups = (send: Send): Groups => ({
+  create: async (group: CreateBookingGroup, options?: CreateOptions) =>
+    versioned(await send('createBookingGroup', { body: group, ...options })) as Versioned<BookingGroup>,
+  get: async (id, options) => versioned(await send('getBookingGroup', { path: { id }, ...options })),
+  replace: async (id: string, group: ReplaceBookingGroup, options?: ChangeOptions) =>
+    versioned(
+      await send('replaceBookingGroup', { path: { id }, body: group, ...conditional(options) }),
+    ) as Versioned<BookingGroup>,
+  delete: async (id, options) => {
+    await send('deleteBookingGroup', { path: { id }, ...conditional(options) });
+  },
 });

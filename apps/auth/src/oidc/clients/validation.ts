@@ -1,9 +1,9 @@
 // Validates the metadata of imported clients with the client schema of oidc-provider.
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
+import { isLoopback } from '@bay-booking/service/public-address';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type Adapter, type ClientMetadata, Provider } from 'oidc-provider';
 import { signingAlgorithms } from '../../signing-keys/signing-key.ts';
-import { allowLoopbackRedirects } from './loopback-redirects.ts';
 import { ownMetadata } from './metadata.ts';
 import { clientSettings, customGrantTypes } from './schema.ts';
 
@@ -71,6 +71,26 @@ function isKnown(provider: Provider, member: string): boolean {
     // The schema has rejected the value null, so it knows the member.
     return true;
   }
+}
+
+const ignoredErrors: ReadonlySet<string> = new Set(['implicit-force-https', 'implicit-forbid-localhost']);
+
+interface ClientSchema {
+  readonly redirect_uris?: readonly string[];
+  invalidate(message: string, code?: string): void;
+}
+
+/** Allows clients of the implicit flow to have `http://localhost` redirect URIs in development. */
+export function allowLoopbackRedirects(provider: Provider): void {
+  // The types of oidc-provider do not declare `Schema`, which calls `invalidate` for each error in the metadata.
+  const schema = (provider.Client as unknown as { Schema: { prototype: ClientSchema } }).Schema.prototype;
+  const { invalidate } = schema;
+  schema.invalidate = function invalidateUnlessLoopback(this: ClientSchema, message: string, code?: string): void {
+    const uris = this.redirect_uris ?? [];
+    const isHttpsOrLoopback = uris.every((uri) => URL.parse(uri)?.protocol === 'https:' || isLoopback(uri));
+    if (code !== undefined && ignoredErrors.has(code) && isHttpsOrLoopback) return;
+    invalidate.call(this, message, code);
+  };
 }
 
 /** For example, `redirect_uris must not contain fragments`. */

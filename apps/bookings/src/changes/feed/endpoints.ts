@@ -1,7 +1,7 @@
 // Describes the endpoint of the change feed. Its handler is in list-changes.ts.
 import { endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
 import type { Caller } from '../../auth/caller.ts';
-import { actorExample } from '../actor-schema.ts';
+import { actorExample } from '../../http/endpoint-parts.ts';
 import { createChangeLister, type FeedServices } from './list-changes.ts';
 import { feedQuerySchema } from './schema.ts';
 

@@ -1,8 +1,8 @@
 // Defines the JSON Schemas of the change feed.
 import type { Schema } from '@bay-booking/common/endpoint';
 import { linksSchema } from '@bay-booking/common/links';
+import { actorSchema } from '../../http/endpoint-parts.ts';
 import { textSchema } from '../../http/schemas.ts';
-import { actorSchema } from '../actor-schema.ts';
 
 export const maxFeedLimit = 1000;
 export const defaultFeedLimit = 500;

@@ -1,9 +1,8 @@
 // Describes the endpoints of the history. Their handlers are in list.ts.
 import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../../auth/caller.ts';
-import { pageSuccess } from '../../http/endpoint-parts.ts';
+import { actorExample, pageSuccess } from '../../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample } from '../../http/pagination.ts';
-import { actorExample } from '../actor-schema.ts';
 import { type HistoryServices, listBookingHistory, listHistory } from './list.ts';
 import { bookingHistoryQuerySchema, bookingHistorySchema, historyQuerySchema, historySchema } from './schema.ts';
 

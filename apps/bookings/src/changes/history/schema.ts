@@ -1,7 +1,8 @@
 // Defines the JSON Schemas of the history.
+
+import { actorSchema } from '../../http/endpoint-parts.ts';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../../http/pagination.ts';
 import { dateTimeSchema as dateTime, idsSchema, responseSchema, textSchema } from '../../http/schemas.ts';
-import { actorSchema } from '../actor-schema.ts';
 import { changeActions } from '../log.ts';
 
 const action = { type: 'string', enum: changeActions } as const;

@@ -1,7 +1,7 @@
 // Describes the requests that receivers get, for the OpenAPI document.
 import type { Schema } from '@bay-booking/common/endpoint';
 import type { DocumentedWebhook } from '@bay-booking/common/openapi';
-import { actorExample, actorSchema } from '../../changes/actor-schema.ts';
+import { actorExample, actorSchema } from '../../http/endpoint-parts.ts';
 import { dateTimeSchema, responseSchema } from '../../http/schemas.ts';
 import { bookingEvents } from '../webhook.ts';
 

@@ -1,3 +1,0 @@
-// The directory of this service's migrations.
-
-export const migrationsDirectory = `${import.meta.dirname}/../../migrations`;
