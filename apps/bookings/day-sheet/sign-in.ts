@@ -35,7 +35,7 @@ const redirectUri = `${baseUrl}/day/`;
 const pagePath = new URL(`${baseUrl}/day`).pathname;
 
 let token: { readonly value: string; readonly expiresAt: number } | undefined;
-/** Whether the token lacks the last scope, `golf/schedule`. It then has the facilities too where the user only books. */
+/** Whether the token lacks the last scope, `golf/schedule`. It then also has facilities where the user only books. */
 export let isReduced = false;
 
 const request = () => ({
