@@ -105,17 +105,18 @@ export function openForm(options: FormOptions, draft?: Draft): Form {
   const problems = h('div', { role: 'alert', class: 'problems' });
   const below = h('div', { class: 'below' });
   const submit = submitLabel ? h('button', { type: 'submit', class: 'primary' }, submitLabel) : undefined;
-  const closeButton = button('Close', () => dialog.close());
-  const formElement = h(
+  const formElement: HTMLFormElement = h(
     'form',
     { novalidate: true },
     h('h2', { id: 'dialog-title' }, title),
     problems,
     ...content,
     below,
-    h('div', { class: 'buttons' }, submit, ...buttons, closeButton),
+    h('div', { class: 'buttons' }, submit, ...buttons),
+    // The last element, so that the first field has the focus. “Close” as a label would also mean: close the bays.
+    button('×', () => dialog.close(), { class: 'dismiss', 'aria-label': 'Close' }),
   );
-  const dialog = h('dialog', { 'aria-labelledby': 'dialog-title' }, formElement);
+  const dialog: HTMLDialogElement = h('dialog', { 'aria-labelledby': 'dialog-title' }, formElement);
   if (!submit) for (const control of controlsOf(formElement)) control.disabled = true;
 
   const showProblems = (shown: readonly Description[]): void => {
@@ -140,11 +141,9 @@ export function openForm(options: FormOptions, draft?: Draft): Form {
   const draftOf = (controls: readonly Control[]): Draft => ({ kind, context, values: valuesOf(formElement, controls) });
   const ownDraft = (): Draft => draftOf(controlsOf(formElement));
 
-  let isRunning = false;
   const run: Form['run'] = async (action) => {
-    if (isRunning) return;
-    isRunning = true;
-    formElement.setAttribute('aria-busy', 'true');
+    if (formElement.ariaBusy) return;
+    formElement.ariaBusy = 'true';
     try {
       showProblems([]);
       if ((await action()) !== false) dialog.close();
@@ -153,8 +152,7 @@ export function openForm(options: FormOptions, draft?: Draft): Form {
         reopen(error.current, { ...draftOf(controlsOf(formElement).filter(isEdited)), problem: error.message });
       else showProblems(await describeError(error, day));
     } finally {
-      formElement.removeAttribute('aria-busy');
-      isRunning = false;
+      formElement.ariaBusy = null;
     }
   };
 

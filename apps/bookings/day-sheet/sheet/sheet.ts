@@ -13,7 +13,7 @@ import { choices } from './choices.ts';
 import { enableDrag } from './drag.ts';
 import { createGrid, type Selection } from './grid.ts';
 import { createList } from './list.ts';
-import { follow, keepSchedule } from './live.ts';
+import { follow } from './live.ts';
 import { searchAllDays } from './search.ts';
 import { createToolbar } from './toolbar.ts';
 
@@ -43,7 +43,6 @@ export async function showSheet(options: SheetOptions, signal: AbortSignal): Pro
   sheet.scroll();
   if (draft) sheet.restore(draft);
   void follow(day, position, { ...sheet, reload: options.reload }, signal);
-  keepSchedule(day, sheet, signal);
   addEventListener('beforeprint', sheet.preparePrint, { signal });
 }
 
