@@ -327,14 +327,14 @@ create table used_form (
 create index used_form_used_at on used_form (used_at);
 
 -- Responses of the management API, for Idempotency-Key. A row is deleted after 24 hours.
-create table management_response (
+create table idempotency_key (
   id text primary key,
   request_hash text not null,
-  response text not null,
+  answer text not null,
   created_at timestamptz not null default now()
 );
 -- The deletion of old rows.
-create index management_response_created on management_response (created_at);
+create index idempotency_key_created on idempotency_key (created_at);
 
 -------------------------------------------------------------------------------------------------- the outbox
 

@@ -352,9 +352,10 @@ create index webhook_delivery_by_age on webhook_delivery (created_at);
 create table idempotency_key (
   id text primary key,
   request_hash text not null,
-  facility_id text not null,
+  -- Empty for a response of the management API.
+  facility_id text not null default '',
   answer text not null,
-  created_at timestamptz(3) not null
+  created_at timestamptz(3) not null default now()
 );
 -- The deletion of old responses.
 create index idempotency_key_by_age on idempotency_key (created_at);

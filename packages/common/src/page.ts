@@ -71,12 +71,26 @@ export function listEnvelope<Item>(
   };
 }
 
+const maxPageSize = 1_000;
+
+/** The query parameters of a list. `note` explains a default page size that depends on the filters. */
+export const pageQuery = (defaultPageSize: number, note = '') =>
+  ({
+    page: { type: 'integer', minimum: 1, description: 'Page to return, from 1; 1 if left out.' },
+    pageSize: {
+      type: 'integer',
+      minimum: 1,
+      maximum: maxPageSize,
+      description: `Size of each page; ${defaultPageSize} if left out${note}.`,
+    },
+  }) as const;
+
 export const pageLinksSchema = {
   ...linksSchema('self', 'first', 'last'),
   properties: linksSchema('self', 'first', 'last', 'next', 'prev').properties,
 } as const;
 
-export function listEnvelopeSchema<const Item>(item: Item, maxPageSize: number) {
+export function listSchema<const Item>(item: Item) {
   return {
     type: 'object',
     required: ['items', '_links', 'page', 'pageSize', 'pageCount', 'total'],

@@ -1,11 +1,12 @@
 // Describes and handles the list of the changes that operators made.
 import { type Endpoint, endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
 import { linksSchema, type MakeLink } from '@bay-booking/common/links';
+import { pageQuery } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { filterRows } from '@bay-booking/service/page-statements';
 import type { Entry } from './record.ts';
-import { objectSchema, pageQuery, text, withFilters } from './schemas.ts';
+import { objectSchema, text, withFilters } from './schemas.ts';
 
 export interface EventRow {
   readonly number: number;
@@ -49,6 +50,7 @@ export const eventListSchema = objectSchema({
   _links: linksSchema('self', 'next'),
 });
 
+const { pageSize } = pageQuery(defaultLimit);
 const commonQuery = {
   after: { ...number, description: 'Returns the events after the event with this number, in the order of the list.' },
   startDate: { ...dateTime, description: 'Events from this time.' },
@@ -56,7 +58,7 @@ const commonQuery = {
   order: { enum: ['oldest', 'newest'], description: 'Which events come first; oldest if left out.' },
   action: { ...text, description: 'Such as facility.updated.' },
   facilityId: { ...text, description: 'Facility ID.' },
-  pageSize: { ...pageQuery.pageSize, description: `Maximum number of items; ${defaultLimit} if left out.` },
+  pageSize: { ...pageSize, description: `Maximum number of items; ${defaultLimit} if left out.` },
 } as const;
 
 export function auditEndpoint<Caller>(db: Queryable, source: EventSource, link: MakeLink): Endpoint<Caller> {

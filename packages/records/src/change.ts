@@ -9,21 +9,10 @@ export interface ManagementResponse extends EndpointResponse {
   readonly onCommit?: () => void;
 }
 
-export interface StoredResponse {
-  readonly requestHash: string;
-  /** JSON */
-  readonly response: string;
-}
-
 export interface ChangeStore {
   readonly db: Database;
   /** One transaction at a time changes records, so that events become visible in the order of their numbers. */
   readonly lock: (tx: Transaction) => Promise<unknown>;
-  /** For `Idempotency-Key`. The lock ensures that no other request has the same key at the same time. */
-  readonly responses: {
-    readonly find: (tx: Transaction, id: string) => Promise<StoredResponse | undefined>;
-    readonly save: (tx: Transaction, id: string, response: StoredResponse) => Promise<void>;
-  };
 }
 
 export interface ChangeRequest {
@@ -33,25 +22,38 @@ export interface ChangeRequest {
   readonly key?: { readonly id: string; readonly requestHash: string } | undefined;
 }
 
+type StoredResponse = Readonly<Record<'requestHash' | 'answer', string>>;
+const findResponse = `select request_hash as "requestHash", answer from idempotency_key
+where id = $1 and created_at > now() - interval '24 hours'`;
+const saveResponse = `insert into idempotency_key (id, request_hash, answer) values ($1, $2, $3)
+on conflict (id) do update set request_hash = excluded.request_hash, answer = excluded.answer,
+  created_at = excluded.created_at`;
+
 export class KeyReused extends Error {}
 
 /** @throws {KeyReused} if the key was used before with another request */
 export async function change(
-  { db, lock, responses, isLong = false }: ChangeStore & { readonly isLong?: boolean },
+  { db, lock, isLong = false }: ChangeStore & { readonly isLong?: boolean },
   { dryRun, key }: ChangeRequest,
   work: (tx: Transaction) => Promise<ManagementResponse>,
 ): Promise<ManagementResponse> {
   const { onCommit, ...response } = await transaction(db, async (tx): Promise<ManagementResponse> => {
     if (isLong) await allowLongTransaction(tx);
     await lock(tx);
-    const stored = key && !dryRun ? await responses.find(tx, key.id) : undefined;
+    // The lock ensures that no other request has the same key at the same time.
+    const [stored] = key && !dryRun ? await query<StoredResponse>(tx, findResponse, [key.id]) : [];
     if (stored && stored.requestHash !== key?.requestHash) throw new KeyReused();
-    if (stored) return repeated(JSON.parse(stored.response));
+    if (stored) return repeated(JSON.parse(stored.answer));
     const result = await work(tx);
     if (dryRun) throw new Rollback({ ...result, onCommit: undefined });
     if (key) {
       const { status, headers, body } = result;
-      await responses.save(tx, key.id, { ...key, response: JSON.stringify({ status, headers, body }) });
+      // A secret is shown once, also to a request that is repeated.
+      const answer = JSON.stringify({ status, headers, body }).replace(
+        /"client_secret":"[^"]*"/,
+        '"client_secret":null',
+      );
+      await query(tx, saveResponse, [key.id, key.requestHash, answer]);
     }
     return result;
   });

@@ -21,14 +21,13 @@ import {
 import { managementRouter, type RouterOptions } from './router.ts';
 import { dryRunSchema, importResultSchema } from './schemas.ts';
 
-export interface ManagementOptions extends RecordContext {
+export interface ManagementOptions extends RecordContext, RouterOptions {
   readonly title: string;
   readonly summary: string;
   /** ISSUER or BASE_URL */
   readonly baseUrl: string;
   readonly tokenUrl: string;
   readonly scope: string;
-  readonly authorize: RouterOptions['authorize'];
   /** The module of the thread for large files, and its settings (import-request.ts). */
   readonly importThread: { readonly module: URL; readonly settings: object };
   readonly events: EventSource;
@@ -45,7 +44,7 @@ const maxImportBytes = 50_000_000;
 const tag = 'Operations';
 
 export function createManagement(options: ManagementOptions): Router {
-  const { store, link, baseUrl, scope, authorize } = options;
+  const { store, link, baseUrl, scope } = options;
   const kinds = allKinds(store.roots);
   const endpoints = [
     ...kinds.flatMap((kind) => recordEndpoints(kind, options)),
@@ -100,7 +99,7 @@ export function createManagement(options: ManagementOptions): Router {
     },
     security: () => [{ clientCredentials: [scope] }],
   });
-  return managementRouter({ endpoints, document, authorize, store });
+  return managementRouter(endpoints, document, options);
 }
 
 function fileEndpoints(options: ManagementOptions): readonly Endpoint<Caller>[] {

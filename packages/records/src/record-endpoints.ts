@@ -2,7 +2,7 @@
 import { type Endpoint, type EndpointRequest, endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
 import type { ApiError } from '@bay-booking/common/errors';
 import type { MakeLink } from '@bay-booking/common/links';
-import { listEnvelope, listEnvelopeSchema } from '@bay-booking/common/page';
+import { listEnvelope, listSchema, pageQuery } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { isNotModified, tagsToMatch } from '@bay-booking/service/http/etag';
 import { type ChangeRequest, change, type ManagementResponse } from './change.ts';
@@ -11,14 +11,11 @@ import { applyEntries, located, prepareEntries, type RecordStore } from './impor
 import type { ManagementErrors } from './problems.ts';
 import { type AnyKind, type Entry, type Outcome, type Problem, problem, type Stored } from './record.ts';
 import {
-  defaultPageSize,
   dryRunQuery,
   etagHeader,
   idempotencyKeyHeader,
   ifMatchHeader,
   ifNoneMatchHeader,
-  maxPageSize,
-  pageQuery,
   withFilters,
 } from './schemas.ts';
 
@@ -39,6 +36,7 @@ export interface RecordContext {
 const defineEndpoint = endpointDefiner<Caller>();
 export const capital = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
 const tag = 'Records';
+const defaultPageSize = 50;
 
 /** The change that a request makes. The router adds it to the request. */
 export const changeOf = (request: unknown): ChangeRequest => (request as { readonly change: ChangeRequest }).change;
@@ -61,8 +59,8 @@ export function listEndpoint(options: ListDescription): Endpoint<Caller> {
     method: 'GET',
     path,
     access: 'read',
-    query: withFilters(pageQuery, filters),
-    success: { status: 200, description: 'A page of the list.', schema: listEnvelopeSchema(item, maxPageSize) },
+    query: withFilters(pageQuery(defaultPageSize), filters),
+    success: { status: 200, description: 'A page of the list.', schema: listSchema(item) },
     handle: async ({ query: { page: number = 1, pageSize = defaultPageSize, ...filter } }) => {
       const page = { page: number, pageSize };
       const { rows, total } = await list(store.db, filter as Entry, page);

@@ -4,7 +4,7 @@ import type { Endpoint, Schema } from '@bay-booking/common/endpoint';
 import { ApiError } from '@bay-booking/common/errors';
 import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
 import { isUnavailable } from '@bay-booking/service/database/database';
-import { noteCause, type RequestLocals } from '@bay-booking/service/http/app';
+import { type RequestLocals, sendErrors } from '@bay-booking/service/http/app';
 import {
   hasFormType,
   hasJsonType,
@@ -21,9 +21,6 @@ import { problem } from './record.ts';
 import type { Caller } from './record-endpoints.ts';
 
 export interface RouterOptions {
-  readonly endpoints: readonly Endpoint<Caller>[];
-  /** The OpenAPI document. */
-  readonly document: object;
   /** @throws {ApiError} 401, 403 or 429 */
   readonly authorize: (request: Request, response: Response) => Promise<Caller>;
   readonly store: RecordStore;
@@ -35,9 +32,8 @@ const prefix = /^\/management\//;
 const keyPattern = /^[\x21-\x7e]{1,255}$/;
 
 /** Only this spelling of the paths, because a proxy that blocks `/management` may let others pass. */
-export function managementRouter(options: RouterOptions): Router {
-  const { endpoints, document, store } = options;
-  const { errors } = store;
+export function managementRouter(endpoints: readonly Endpoint<Caller>[], document: object, options: RouterOptions) {
+  const { errors } = options.store;
   const router = Router({ caseSensitive: true, strict: true });
   router.use('/management', (_request, response, next) => {
     response.setHeader('Cache-Control', 'no-store');
@@ -62,7 +58,7 @@ export function managementRouter(options: RouterOptions): Router {
   });
   router.use(((error: unknown, request, response, next) => {
     if (!prefix.test(request.path)) return next(error);
-    return sendError(apiErrorOf(error, errors), error, response);
+    return sendErrors(response, apiErrorOf(error, errors));
   }) as ErrorRequestHandler);
   return router;
 }
@@ -167,13 +163,4 @@ export function apiErrorOf(error: unknown, { apiError, problemsError }: Manageme
     return apiError('ERR00503', { headers: { 'Retry-After': '2' }, cause: error });
   // Express cannot decode the path.
   return status === 400 ? apiError('ERR00404') : apiError('ERR00500', { cause: error });
-}
-
-function sendError({ status, problems, headers }: ApiError, error: unknown, response: Response): void {
-  const locals = response.locals as RequestLocals;
-  locals.codes = problems.map(({ code }) => code);
-  if (status === 503) noteCause(response, error);
-  else if (status >= 500) locals.logger.error({ err: error }, problems[0]?.code);
-  if (response.headersSent) response.destroy();
-  else response.set(headers).status(status).json({ errors: problems });
 }

@@ -4,19 +4,6 @@ import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 /** An id or a name of a filter. */
 export const text = { type: 'string', minLength: 1, maxLength: 256 } as const;
 
-export const defaultPageSize = 50;
-export const maxPageSize = 1_000;
-
-export const pageQuery = {
-  page: { type: 'integer', minimum: 1, description: 'Page to return, from 1; 1 if left out.' },
-  pageSize: {
-    type: 'integer',
-    minimum: 1,
-    maximum: maxPageSize,
-    description: `Size of each page; ${defaultPageSize} if left out.`,
-  },
-} as const;
-
 export const dryRunQuery = {
   dryRun: { type: 'boolean', description: 'Whether nothing is written. The response then says what would be done.' },
 } as const;

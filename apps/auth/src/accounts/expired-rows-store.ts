@@ -11,7 +11,7 @@ const conditions = [
   ['confirmation_code', 'expires_at < now()'],
   ['pending_sign_in', 'expires_at < now()'],
   ['used_challenge', 'expires_at < now()'],
-  ['management_response', "created_at < now() - interval '1 day'"],
+  ['idempotency_key', "created_at < now() - interval '1 day'"],
   // The column `expire` contains milliseconds since 1970.
   ['guard_count', 'expire < extract(epoch from now()) * 1000'],
   // The session of a new row may not be stored yet.

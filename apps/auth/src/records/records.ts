@@ -3,7 +3,7 @@ import { retryAfterHeader } from '@bay-booking/common/general-errors';
 import { createEntryReader } from '@bay-booking/records/entries';
 import type { RecordStore } from '@bay-booking/records/import';
 import { createErrors } from '@bay-booking/records/problems';
-import { type Database, query } from '@bay-booking/service/database/database';
+import type { Database } from '@bay-booking/service/database/database';
 import type { AuthConfig } from '../config.ts';
 import { createClientValidator } from '../oidc/clients/validation.ts';
 import { createScopeTable } from '../oidc/scopes.ts';
@@ -63,25 +63,5 @@ export async function createAccountRecords(db: Database, settings: RecordSetting
     roots,
     reader: createEntryReader(roots, formats),
     lock: lockRecords,
-    responses: {
-      find: async (tx, id) =>
-        (
-          await query<{ requestHash: string; response: string }>(
-            tx,
-            `select request_hash as "requestHash", response from management_response
-              where id = $1 and created_at > now() - interval '24 hours'`,
-            [id],
-          )
-        )[0],
-      save: (tx, id, { requestHash, response }) =>
-        query(
-          tx,
-          `insert into management_response (id, request_hash, response) values ($1, $2, $3)
-           on conflict (id) do update set request_hash = excluded.request_hash, response = excluded.response,
-             created_at = now()`,
-          // A secret is shown once, also to a request that is repeated.
-          [id, requestHash, response.replace(/"client_secret":"[^"]*"/, '"client_secret":null')],
-        ).then(() => {}),
-    },
   };
 }

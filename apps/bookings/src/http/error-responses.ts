@@ -2,14 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import { ApiError } from '@bay-booking/common/errors';
 import { isUnavailable } from '@bay-booking/service/database/database';
-import { noteCause, type RequestLocals } from '@bay-booking/service/http/app';
+import { sendErrors } from '@bay-booking/service/http/app';
 import type { MalformedRequestResponder } from '@bay-booking/service/http/malformed-request';
 import type { Express, NextFunction, Request, Response } from 'express';
 import { apiError, problemOf, unavailable } from '../errors.ts';
 import { commonHeaders } from './response.ts';
-
-/** The router stores the default `contextData` of the path in `response.locals`. */
-type Locals = RequestLocals & { errorContext?: Readonly<Record<string, unknown>> };
 
 /** Must be mounted after all routes. */
 export function mountErrorHandler(app: Express): void {
@@ -17,23 +14,8 @@ export function mountErrorHandler(app: Express): void {
     throw apiError('ERR00404');
   });
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
-    const { status, problems, headers, cause } = apiErrorOf(error);
-    const locals = response.locals as Locals;
-    // For the log entry and the metrics of the request.
-    locals.codes = problems.map(({ code }) => code);
-    // A client error has a cause only if it shows a defect of the service.
-    if (status === 503) noteCause(response, cause ?? error);
-    else if (status >= 500 || cause !== undefined) locals.logger.error({ err: error }, problems[0]?.code);
-    if (response.headersSent) {
-      response.destroy();
-      return;
-    }
-    const errors = problems.map((problem) => ({
-      ...problem,
-      contextData: { ...locals.errorContext, ...problem.contextData },
-    }));
-    response.set({ 'Cache-Control': 'no-store', ...headers });
-    response.status(status).json({ errors });
+    // The router stores the default `contextData` of the path.
+    sendErrors(response, apiErrorOf(error), response.locals.errorContext);
   });
 }
 

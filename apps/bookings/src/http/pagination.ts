@@ -1,10 +1,10 @@
 // Defines the page sizes and the query parameters of lists and creates list responses.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
-import { listEnvelope, listEnvelopeSchema, type PageRequest } from '@bay-booking/common/page';
+import { listEnvelope, type PageRequest, pageQuery } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
 
-const maxPageSize = 1000;
+export { listSchema } from '@bay-booking/common/page';
 
 export const defaultPageSizes = {
   bookings: 200,
@@ -22,7 +22,6 @@ export const defaultPageSizes = {
   others: 50,
 } as const;
 
-/** `note` explains a default page size that depends on the filters. */
 export function listQuerySchema<const Filters extends object>(
   filters: Filters,
   defaultPageSize: number = defaultPageSizes.others,
@@ -32,19 +31,9 @@ export function listQuerySchema<const Filters extends object>(
     type: 'object',
     properties: {
       ...filters,
-      page: { type: 'integer', minimum: 1, description: 'Page to return, from 1; 1 if left out.' },
-      pageSize: {
-        type: 'integer',
-        minimum: 1,
-        maximum: maxPageSize,
-        description: `Size of each page; ${defaultPageSize} if left out${note}.`,
-      },
+      ...pageQuery(defaultPageSize, note),
     },
   } as const;
-}
-
-export function listSchema<const Item>(item: Item) {
-  return listEnvelopeSchema(item, maxPageSize);
 }
 
 export function pageRequest(

@@ -1,12 +1,5 @@
 // Reads and writes the table idempotency_key, which has the first successful response for each Idempotency-Key.
-import {
-  type Database,
-  errorCode,
-  type Queryable,
-  query,
-  send,
-  type Transaction,
-} from '@bay-booking/service/database/database';
+import { type Database, errorCode, query, send, type Transaction } from '@bay-booking/service/database/database';
 
 /** How long a response is stored (docs/behaviour.md, "Idempotency keys"). */
 const lifetimeMilliseconds = 24 * 3_600_000;
@@ -48,8 +41,8 @@ export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
 
 export function createIdempotencyStore(db: Database) {
   return {
-    find: async (id: string, now: Date, on: Queryable = db): Promise<StoredResponse | undefined> =>
-      (await query<StoredResponse>(on, findResponse, [id, expiryLimit(now)]))[0],
+    find: async (id: string, now: Date): Promise<StoredResponse | undefined> =>
+      (await query<StoredResponse>(db, findResponse, [id, expiryLimit(now)]))[0],
 
     deleteExpired: async (now: Date): Promise<number> => {
       const before = expiryLimit(now);

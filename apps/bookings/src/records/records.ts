@@ -5,7 +5,6 @@ import type { RecordStore } from '@bay-booking/records/import';
 import { createErrors } from '@bay-booking/records/problems';
 import type { Database } from '@bay-booking/service/database/database';
 import { errorCatalogue } from '../errors.ts';
-import { createIdempotencyStore, storeResponse } from '../idempotency/store.ts';
 import { formats } from '../time/date-times.ts';
 import { createBayKind } from './bay.ts';
 import { createFacilityKind } from './facility.ts';
@@ -34,18 +33,11 @@ export const placeErrors = createErrors({
 
 export function createPlaceRecords(db: Database, link: MakeLink): RecordStore {
   const roots = [createFacilityKind(createLocationKind(createBayKind(link), link))];
-  const { find } = createIdempotencyStore(db);
   return {
     db,
     roots,
     errors: placeErrors,
     reader: createEntryReader(roots, formats, ['facilities']),
     lock: lockPlacesOfService,
-    responses: {
-      find: (tx, id) => find(id, new Date(), tx),
-      // The responses belong to no facility.
-      save: (tx, id, response) =>
-        storeResponse(tx, { ...response, id }, { facilityId: '', createdAt: new Date().toISOString() }),
-    },
   };
 }

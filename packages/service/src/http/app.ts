@@ -6,7 +6,7 @@ import type { Metrics } from '../metrics.ts';
 import { observeRequests } from './observe-requests.ts';
 import type { Readiness } from './readiness.ts';
 
-export { noteCause, type RequestLocals } from './observe-requests.ts';
+export { noteCause, type RequestLocals, sendErrors } from './observe-requests.ts';
 
 export interface HttpAppOptions {
   readonly logger: Logger;

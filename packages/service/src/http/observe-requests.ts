@@ -1,5 +1,6 @@
 // Gives each request an id, a logger and common response headers. Logs and counts the request when its response ends.
 import { randomUUID } from 'node:crypto';
+import type { ApiError } from '@bay-booking/common/errors';
 import type { NextFunction, Request, Response } from 'express';
 import { type Logger, withoutRedaction } from '../logging.ts';
 import type { Metrics } from '../metrics.ts';
@@ -23,6 +24,26 @@ export function noteCause({ locals }: Pick<Response, 'locals'>, error: unknown):
   let cause = error as Error & { code?: unknown };
   while (Error.isError(cause.cause)) cause = cause.cause as typeof cause;
   (locals as RequestLocals).cause = typeof cause.code === 'string' ? cause.code : cause.message;
+}
+
+/** Sends the error envelope. `context` is added to the `contextData` of each error. */
+export function sendErrors(response: Response, error: ApiError, context: Readonly<Record<string, unknown>> = {}): void {
+  const { status, problems, headers, cause } = error;
+  const locals = response.locals as RequestLocals;
+  const err = Error.isError(cause) ? cause : error;
+  locals.codes = problems.map(({ code }) => code);
+  // A client error has a cause only if it shows a defect of the service.
+  if (status === 503) noteCause(response, err);
+  else if (status >= 500 || cause !== undefined) locals.logger.error({ err }, problems[0]?.code);
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const errors = problems.map((problem) => ({ ...problem, contextData: { ...context, ...problem.contextData } }));
+  response
+    .set({ 'Cache-Control': 'no-store', ...headers })
+    .status(status)
+    .json({ errors });
 }
 
 const validRequestId = /^[A-Za-z0-9._:=+/-]{1,128}$/;
