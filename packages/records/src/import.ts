@@ -21,9 +21,6 @@ export interface ResultRow {
   readonly problems: readonly Problem[];
 }
 
-/** Without the records, because an import can have 100,000. Undefined: a record that contains it has problems. */
-type NotedOutcome = Pick<Outcome, 'action' | 'problems'> | undefined;
-
 /** Nothing was imported. */
 export class RejectedImport extends Error {
   readonly problems: readonly Problem[];
@@ -57,23 +54,28 @@ export async function prepareEntries(
 }
 
 /**
- * Writes the records, unless one has errors: the caller must then roll back. `note` gets the outcome of each, but not
- * of those inside a record with errors, and again if `verify` finds problems.
+ * Writes the records, unless one has errors: the caller must then roll back. Returns a row for each, without problems
+ * for one inside a record with errors, and the outcome of the first record. An import can have 100,000 records, so the
+ * other outcomes are not kept.
  */
 export async function applyEntries(
   tx: Transaction,
   { roots }: Pick<RecordStore, 'roots'>,
   prepared: Prepared,
   options: Pick<ChangeContext, 'clientId' | 'missing' | 'notes'>,
-  note: (entry: FileEntry, outcome: Outcome) => void,
-): Promise<void> {
+): Promise<{ readonly rows: readonly ResultRow[]; readonly first: Outcome | undefined }> {
   const entries = [...prepared.keys()];
   const given = new Map(entries.map((entry) => [idOf(entry), entry.record]));
   const findGiven = (kind: string, id: string): Entry | undefined => given.get(`${kind} ${id}`);
   const failed = new Set(entries.filter(({ problems }) => problems.length > 0));
-  const report = (entry: FileEntry, outcome: Outcome): void => {
-    note(entry, outcome);
-    if (outcome.problems.length > 0) failed.add(entry);
+  const rows = new Map<FileEntry, ResultRow>(
+    entries.map((entry) => [entry, { path: entry.pointer, action: 'error', problems: entry.problems }]),
+  );
+  let first: Outcome | undefined;
+  const report = (entry: FileEntry, { action }: Outcome, found: readonly Problem[]): void => {
+    const problems = [...entry.problems, ...found.map((one) => located(entry, one))];
+    rows.set(entry, { path: entry.pointer, action: problems.length > 0 ? 'error' : action, problems });
+    if (problems.length > 0) failed.add(entry);
   };
   for (const kind of allKinds(roots)) {
     const ofKind = entries.filter((entry) => entry.kind === kind);
@@ -86,8 +88,13 @@ export async function applyEntries(
       const outcomes = await kind.upsert(tx, records, { ...options, findGiven, isTrial: failed.size > 0 });
       for (const [index, entry] of batch.entries()) {
         const outcome = outcomes[index] as Outcome;
+        first ??= outcome;
         const invalid = invalidFields(entry);
-        report(entry, { ...outcome, problems: outcome.problems.filter((one) => !invalid.has(fieldOf(one.pointer))) });
+        report(
+          entry,
+          outcome,
+          outcome.problems.filter(({ pointer }) => !invalid.has(fieldOf(pointer))),
+        );
         if (kind.verify && !failed.has(entry)) valid.push({ entry, outcome });
       }
       // Other requests of the process go on between two batches.
@@ -99,9 +106,10 @@ export async function applyEntries(
     );
     for (const [index, problems = []] of found?.entries() ?? []) {
       const { entry, outcome } = valid[index] as (typeof valid)[number];
-      if (problems.length > 0) report(entry, { ...outcome, problems });
+      report(entry, outcome, problems);
     }
   }
+  return { rows: [...rows.values()], first };
 }
 
 const fieldOf = (pointer: string): string => (pointer.split('/')[1] ?? '').replaceAll('~1', '/').replaceAll('~0', '~');
@@ -121,13 +129,10 @@ function validPart(entry: FileEntry): Entry {
 /** Other records refer to an account by its id, which is not its key. */
 const idOf = ({ kind, record }: FileEntry): string => `${kind.name} ${record.id ?? record[kind.key]}`;
 
-/** Returns the problems with pointers into the file, which has no field for the record that contains another. */
-export function located({ kind, pointer, parent }: FileEntry, { problems }: Pick<Outcome, 'problems'>) {
-  const inherited = parent && `/${parent.kind.children?.parentField}`;
-  return problems.map((found): Problem => {
-    const inside = found.pointer === inherited ? `/${kind.key}` : found.pointer;
-    return { ...found, pointer: pointer + inside };
-  });
+/** Returns the problem with a pointer into the file, which has no field for the record that contains another. */
+function located({ kind, pointer, parent }: FileEntry, found: Problem): Problem {
+  const isInherited = found.pointer === `/${parent?.kind.children?.parentField}`;
+  return { ...found, pointer: pointer + (isInherited ? `/${kind.key}` : found.pointer) };
 }
 
 const rootKeyOf = ({ kind, record, parent }: FileEntry): string =>
@@ -159,34 +164,22 @@ export async function importDocument(store: RecordStore, document: unknown, requ
   let committed: readonly unknown[] | undefined;
   const response = await change({ ...store, isLong: true }, request, async (tx) => {
     const notes: unknown[] = [];
-    const outcomes = new Map<FileEntry, NotedOutcome>();
-    await applyEntries(tx, store, prepared, { ...request, missing: 'keep', notes }, (entry, { action, problems }) =>
-      outcomes.set(entry, { action, problems }),
-    );
-    const found = [...problems, ...entries.flatMap((entry) => problemsOf(entry, outcomes.get(entry)))];
+    const { rows } = await applyEntries(tx, store, prepared, { ...request, missing: 'keep', notes });
+    const found = [...problems, ...rows.flatMap((row) => row.problems)];
     if (found.length > 0 && !request.dryRun) throw new RejectedImport(found);
     const ofFile: readonly ResultRow[] = problems.length > 0 ? [{ path: '', action: 'error', problems }] : [];
-    const rows = entries.map((entry) => rowOf(entry, outcomes.get(entry)));
     const onCommit = (): void => {
       committed = notes;
     };
-    return { status: 200, body: { entries: store.errors.entries([...ofFile, ...rows]) }, onCommit };
+    return { status: 200, body: { entries: store.errors.entries([...ofFile, ...rows.map(withReason)]) }, onCommit };
   });
   return { response, notes: committed };
 }
 
-const problemsOf = (entry: FileEntry, outcome: NotedOutcome): readonly Problem[] => [
-  ...entry.problems,
-  ...(outcome ? located(entry, outcome) : []),
-];
-
-function rowOf(entry: FileEntry, outcome: NotedOutcome): ResultRow {
-  const path = entry.pointer;
-  const problems = problemsOf(entry, outcome);
-  if (problems.length > 0) return { path, action: 'error', problems };
-  if (outcome) return { path, action: outcome.action, problems };
-  return { path, action: 'error', problems: [problem(path, 'conflict', 'belongs to a record that has errors')] };
-}
+const withReason = (row: ResultRow): ResultRow =>
+  row.action !== 'error' || row.problems.length > 0
+    ? row
+    : { ...row, problems: [problem(row.path, 'conflict', 'belongs to a record that has errors')] };
 
 /** An import file with everything. */
 export async function exportDocument(

@@ -7,9 +7,9 @@ import { writeQueryString } from '@bay-booking/common/query-string';
 import { isNotModified, tagsToMatch } from '@bay-booking/service/http/etag';
 import { type ChangeRequest, change, type ManagementResponse } from './change.ts';
 import { schemasOf } from './entries.ts';
-import { applyEntries, located, prepareEntries, type RecordStore } from './import.ts';
+import { applyEntries, prepareEntries, type RecordStore } from './import.ts';
 import type { ManagementErrors } from './problems.ts';
-import { type AnyKind, type Entry, type Outcome, type Problem, problem, type Stored } from './record.ts';
+import { type AnyKind, type Entry, type Problem, problem, type Stored } from './record.ts';
 import {
   dryRunQuery,
   etagHeader,
@@ -163,22 +163,17 @@ async function putRecord(
   const { errors } = store;
   const { record, problems } = kind.withKey ? await kind.withKey(store.db, key, body) : withKey(kind, key, body);
   const entries = store.reader.ofRecord(kind, record);
-  const found = [...problems, ...entries.flatMap((entry) => entry.problems)];
   const prepared = await prepareEntries(store, entries);
   const { clientId } = request.caller;
   return change(store, changeOf(request), async (tx) => {
     const notes: unknown[] = [];
-    const late: Problem[] = [...found];
-    let first: Outcome | undefined;
-    await applyEntries(tx, store, prepared, { clientId, missing: 'default', notes }, (entry, outcome) => {
-      first ??= outcome;
-      late.push(...located(entry, outcome));
-    });
-    if (!first || late.some(isBadInput)) throw errors.problemsError(late);
-    const { action, before, after } = first as Outcome;
+    const { rows, first } = await applyEntries(tx, store, prepared, { clientId, missing: 'default', notes });
+    const found = [...problems, ...rows.flatMap((row) => row.problems)];
+    if (!first || found.some(isBadInput)) throw errors.problemsError(found);
+    const { action, before, after } = first;
     // Before the other problems, which may be due to the state that the precondition excludes.
     checkPreconditions(request.header, before?.tag, errors);
-    if (late.length > 0) throw errors.problemsError(late);
+    if (found.length > 0) throw errors.problemsError(found);
     const id = String(after.record[kind.key]);
     const { href } = link('GET', `/management/${kind.collection}/${encodeURIComponent(id)}`);
     const { record: written, tag } = (await kind.find(tx, id)) as Stored;

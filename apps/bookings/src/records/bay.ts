@@ -6,7 +6,7 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { binOf, locationSpans } from '../changes/totals/bins.ts';
 import { patternWithout, responseSchema, textSchema } from '../http/schemas.ts';
 import { lockFacility } from '../places/locks.ts';
-import { findRows, placeReads, type Upsert, upsertPlaces } from './places.ts';
+import { placeReads, upsertPlaces } from './places.ts';
 import { removePlace } from './removal.ts';
 
 const locationId = { ...textSchema, description: 'The location of the bay.' } as const;
@@ -43,7 +43,6 @@ cross join (values ${locationSpans.map((span) => `(${span})`).join(', ')}) bins 
 where facility_id = $1 and bay_id = $2 group by 2, 3, 4 order by 2, 3, 4
 on conflict (facility_id, location_id, span, begins) do update set n = booking_count.n + excluded.n`;
 
-const locationColumns = { table: 'location', columns: 'id' } as const;
 const table = {
   table: 'bay',
   parent: 'location',
@@ -71,34 +70,15 @@ export const createBayKind = (link: MakeLink): RecordKind<Bay> => ({
   ...reads,
 
   upsert: async (tx, records, context) => {
-    const locations = await findRows<{ id: string }>(
-      tx,
-      locationColumns,
-      new Set(records.map((record) => record.locationId)),
-    );
-    const facilityOf = ({ locationId: id }: Bay): string | undefined => {
-      const stored = locations.get(id);
-      return (
-        (context.findGiven('location', id) as { facilityId?: string } | undefined)?.facilityId ??
-        (stored?.isActive ? stored.ownerId : undefined)
-      );
-    };
-    /** Before the bays (places/locks.ts). */
-    const lock: Upsert<Bay>['lock'] = async (rows) => {
-      const moving = records.filter(({ id, locationId: to }) => (rows.get(id)?.record.locationId ?? to) !== to);
-      const facilityIds = new Set(moving.flatMap((bay) => facilityOf(bay) ?? []));
-      await Promise.all([...facilityIds].map((id) => lockFacility(tx, id)));
-    };
-    const complete = (record: Bay, before: Bay | undefined): Bay => ({
-      ...defaults,
-      ...(context.missing === 'keep' && before),
-      ...record,
-    });
-    const { outcomes, rows, written } = await upsertPlaces<Bay>(tx, table, records, {
+    const { outcomes, rows, written, facilityOf } = await upsertPlaces<Bay>(tx, table, records, {
       context,
-      facilityOf,
-      complete,
-      lock,
+      complete: (record, before) => ({ ...defaults, ...(context.missing === 'keep' && before), ...record }),
+      // Before the bays (places/locks.ts).
+      lock: async (stored, ownerOf) => {
+        const moving = records.filter(({ id, locationId: to }) => (stored.get(id)?.record.locationId ?? to) !== to);
+        const facilityIds = new Set(moving.flatMap((bay) => ownerOf(bay) ?? []));
+        await Promise.all([...facilityIds].map((id) => lockFacility(tx, id)));
+      },
     });
     for (const bay of written) moveBay(tx, facilityOf(bay) as string, bay, rows.get(bay.id)?.record.locationId);
     return outcomes;

@@ -1,7 +1,7 @@
 // The record location: it belongs to one facility and may have opening hours.
 import type { MakeLink } from '@bay-booking/common/links';
 import { type Entry, findRepeated, type Problem, type RecordKind } from '@bay-booking/records/record';
-import { query, send } from '@bay-booking/service/database/database';
+import { send } from '@bay-booking/service/database/database';
 import { responseSchema, textSchema } from '../http/schemas.ts';
 import { knownFields, type OpeningHours } from '../opening-hours/hours.ts';
 import { importedHoursSchema } from '../opening-hours/schema.ts';
@@ -28,7 +28,6 @@ const recordOf = ({ id, facilityId, name, openingHours }: Location): Location =>
   name,
   ...(openingHours && { openingHours: knownFields({ ...openingHours, exceptions: openingHours.exceptions ?? [] }) }),
 });
-const activeFacilities = 'select id from facility where id = any($1) and removed_at is null';
 const write = `insert into location (facility_id, id, name, opening_hours)
 select $1, r.id, r.name, r."openingHours"
 from jsonb_to_recordset($2::jsonb) as r(id text, name text, "openingHours" jsonb) order by r.id
@@ -62,16 +61,11 @@ export const createLocationKind = (bay: ReturnType<typeof createBayKind>, link: 
   ...reads,
 
   upsert: async (tx, records, context) => {
-    const ids = new Set(records.map((record) => record.facilityId));
-    const facilities = await query<{ id: string }>(tx, activeFacilities, [[...ids]]);
-    const active = new Set(facilities.map(({ id }) => id));
     // Sent without waiting. The locks ensure that the opening hours do not change.
     for (const [facility, group] of Map.groupBy(records, (record) => record.facilityId))
       send(tx, lock, [facility, group.map(({ id }) => id)]);
-    const facilityOf = ({ facilityId: id }: Location) =>
-      active.has(id) || context.findGiven('facility', id) ? id : undefined;
     const complete = (record: Location, before: Location | undefined): Location => recordOf({ ...before, ...record });
-    return (await upsertPlaces<Location>(tx, table, records, { context, facilityOf, complete })).outcomes;
+    return (await upsertPlaces<Location>(tx, table, records, { context, complete })).outcomes;
   },
 
   remove: (tx, id, { clientId }, check) => removePlace<Location>(tx, table, id, { clientId, check, link }),

@@ -70,14 +70,15 @@ where id = any($1)`;
   );
 }
 
-export interface Upsert<R> {
+/** The id of the facility, or undefined if the parent does not exist. */
+type FacilityOf<R> = (record: R) => string | undefined;
+
+interface Upsert<R> {
   readonly context: ChangeContext;
-  /** Undefined if the parent does not exist. */
-  readonly facilityOf: (record: R) => string | undefined;
   /** Adds the fields that a record leaves out. */
   readonly complete: (record: R, before: R | undefined) => R;
   /** Gets the rows before they are written. */
-  readonly lock?: (rows: ReadonlyMap<string, FoundRow<R>>) => Promise<void>;
+  readonly lock?: (rows: ReadonlyMap<string, FoundRow<R>>, facilityOf: FacilityOf<R>) => Promise<void>;
 }
 
 /** Writes locations or bays. Also returns the rows as they were. Each statement writes rows of one facility. */
@@ -85,12 +86,19 @@ export async function upsertPlaces<R extends { readonly id: string }>(
   tx: Transaction,
   place: PlaceTable<R> & { readonly parent: PlaceKind; readonly write: string },
   records: readonly R[],
-  { context, facilityOf, complete, lock }: Upsert<R>,
+  { context, complete, lock }: Upsert<R>,
 ) {
   const { table, parent, write } = place;
+  const parentOf = (record: R): string => String(record[`${parent}Id` as keyof R]);
+  const parents = await findRows<{ id: string }>(tx, { table: parent, columns: 'id' }, new Set(records.map(parentOf)));
+  const facilityOf: FacilityOf<R> = (record) => {
+    const id = parentOf(record);
+    const [given, stored] = [context.findGiven(parent, id), parents.get(id)];
+    return given ? String(given.facilityId ?? id) : stored?.isActive ? stored.ownerId : undefined;
+  };
   const ids = records.map(({ id }) => id);
   const rows = await findRows<R>(tx, place, ids);
-  await lock?.(rows);
+  await lock?.(rows, facilityOf);
   const outcomes = records.map((record) => {
     const row = rows.get(record.id);
     const before = row?.isActive ? row.record : undefined;
@@ -105,7 +113,7 @@ export async function upsertPlaces<R extends { readonly id: string }>(
   const written = storeOutcomes(tx, table, outcomes, (record) => facilityOf(record) as string, context);
   for (const [facilityId, group] of Map.groupBy(written, facilityOf))
     send(tx, write, [facilityId, JSON.stringify(group)]);
-  return { outcomes, rows, written };
+  return { outcomes, rows, written, facilityOf };
 }
 
 // The transaction may have waited for its lock since `now()`.
