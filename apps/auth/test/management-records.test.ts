@@ -125,6 +125,21 @@ test('an export with credentials lets people sign in at an empty installation as
   }
 });
 
+test('passkeys and social identities are imported, and exported again', async () => {
+  const credentials = {
+    passkeys: [{ id: 'key-1', name: 'Phone', publicKey: 'AQID', transports: ['internal', 'hybrid'] }],
+    socialIdentities: [
+      { provider: 'google', subject: '1', email: 'keys@record.example' },
+      { provider: 'test', subject: '2' },
+    ],
+  };
+  const file = { accounts: [{ id: 'acc-keys', username: 'keys@record.example', credentials }] };
+  expect((await send('POST', '/import', file)).status).toBe(200);
+  const { body } = await send('GET', '/export?credentials=hashed');
+  const accounts = body.accounts as { id: string; credentials?: object }[];
+  expect(accounts.find(({ id }) => id === 'acc-keys')?.credentials).toEqual(credentials);
+});
+
 const fieldsOf = (errors: unknown) =>
   (errors as readonly { contextData: { field: string } }[]).map(({ contextData }) => contextData.field).toSorted();
 

@@ -59,32 +59,25 @@ export async function readCredentials(on: Queryable): Promise<ReadonlyMap<string
 }
 
 /** The account is new, so it has no other credentials. */
-export async function importCredentials(tx: Queryable, accountId: string, credentials: StoredCredentials = {}) {
-  const { authenticatorSecretEncrypted: secret, recoveryCodes, passkeys = [], socialIdentities = [] } = credentials;
-  if (secret !== undefined)
-    await query(tx, 'insert into authenticator_app (account_id, secret_encrypted, last_step) values ($1, $2, 0)', [
-      accountId,
-      secret,
-    ]);
-  if (recoveryCodes)
-    await query(
-      tx,
-      `insert into recovery_code (account_id, code_hash, salt) select $1, unnest($2::text[]), decode($3, 'base64')`,
-      [accountId, recoveryCodes.hashes, recoveryCodes.salt],
-    );
-  await query(
+export const importCredentials = (tx: Queryable, accountId: string, credentials: StoredCredentials = {}) =>
+  query(
     tx,
-    `insert into passkey (id, account_id, name, public_key, transports)
-     select id, $1, name, decode("publicKey", 'base64'), array(select jsonb_array_elements_text(transports))
-       from jsonb_to_recordset($2::jsonb) as n (id text, name text, "publicKey" text, transports jsonb)
+    `with given as (select $2::jsonb as value),
+     app as (
+       insert into authenticator_app (account_id, secret_encrypted, last_step)
+       select $1, value ->> 'authenticatorSecretEncrypted', 0 from given where value ? 'authenticatorSecretEncrypted'),
+     codes as (
+       insert into recovery_code (account_id, code_hash, salt)
+       select $1, jsonb_array_elements_text(value #> '{recoveryCodes,hashes}'),
+              decode(value #>> '{recoveryCodes,salt}', 'base64') from given),
+     keys as (
+       insert into passkey (id, account_id, name, public_key, transports)
+       select id, $1, name, decode("publicKey", 'base64'), transports
+         from given, jsonb_to_recordset(value -> 'passkeys') as n (id text, name text, "publicKey" text, transports text[])
+       on conflict do nothing)
+     insert into social_identity (provider, subject, account_id, email)
+     select provider, subject, $1, email
+       from given, jsonb_to_recordset(value -> 'socialIdentities') as n (provider text, subject text, email text)
      on conflict do nothing`,
-    [accountId, JSON.stringify(passkeys)],
+    [accountId, JSON.stringify(credentials)],
   );
-  await query(
-    tx,
-    `insert into social_identity (provider, subject, account_id, email)
-     select provider, subject, $1, email from jsonb_to_recordset($2::jsonb) as n (provider text, subject text, email text)
-     on conflict do nothing`,
-    [accountId, JSON.stringify(socialIdentities)],
-  );
-}

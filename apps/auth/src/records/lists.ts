@@ -4,6 +4,7 @@ import { text } from '@bay-booking/records/schemas';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { createList } from '@bay-booking/service/page-statements';
 import { isActiveClient } from '../clients/store.ts';
+import { invitationState } from '../portal/invitations/invitation-store.ts';
 
 /** The trail has no user names, because they are personal data. The paths contain those of today. */
 export const operatorEvents = {
@@ -20,13 +21,9 @@ export const operatorEvents = {
   conditions: { account: 'account = {account} or lower(username) = lower({account})' },
 };
 
-const invitationColumns = `i.id, i.facility_id as "facilityId", i.email, i.role,
-  case when i.accepted_at is not null then 'accepted' when i.withdrawn_at is not null then 'withdrawn'
-       when i.expires_at <= now() then 'expired' else 'open' end as state,
-  i.sent_at as "sentAt", i.expires_at as "expiresAt"`;
-
 export const listInvitations = createList<object>({
-  columns: invitationColumns,
+  columns: `i.id, i.facility_id as "facilityId", i.email, i.role, ${invitationState} as state,
+    i.sent_at as "sentAt", i.expires_at as "expiresAt"`,
   from: 'from invitation i where true',
   orderBy: 'i.sent_at desc, i.id',
   conditions: { id: 'i.id = {id}', facilityId: 'i.facility_id = {facilityId}' },

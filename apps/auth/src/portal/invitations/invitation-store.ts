@@ -38,10 +38,13 @@ const invitationLifetime = 7 * 24 * 3600;
 /** The maximum number of members and undecided invitations, so that a page can list all of them. */
 export const maxMembers = 500;
 
+/** The SQL of the state of the invitation `i`. */
+export const invitationState = `case when i.accepted_at is not null then 'accepted'
+  when i.withdrawn_at is not null then 'withdrawn' when i.expires_at <= now() then 'expired' else 'open' end`;
+
 const columns = `i.id, i.facility_id as "facilityId", f.name as "facilityName", f.time_zone as "timeZone", i.email, i.role,
   coalesce(inviter.name, inviter.username) as "invitedBy", inviter.id as "inviterId", i.sent_at as "sentAt", i.expires_at as "expiresAt",
-  case when i.accepted_at is not null then 'accepted' when i.withdrawn_at is not null then 'withdrawn'
-       when i.expires_at <= now() then 'expired' else 'open' end as state`;
+  ${invitationState} as state`;
 const source = `invitation i join facility f on f.id = i.facility_id
   left join account inviter on inviter.id = i.invited_by`;
 /** An expired invitation can be sent again, so it is still undecided. */
