@@ -1,8 +1,10 @@
 // Starts a PostgreSQL server with the databases of both services. Tests can stop it, kill it and start it again. Also
 // contains functions that work with every server of the tests, such as the servers of a Citus cluster.
+import { execFile } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { freePorts } from '@bay-booking/postgres/ports';
 import { readPostmaster } from '@bay-booking/postgres/postmaster';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
@@ -40,19 +42,22 @@ export interface DatabaseServer extends StoppableDatabase {
 
 /**
  * Starts a server with both databases, which contain the demo. The roles of the services have the same timeouts as in
- * production. `settings` are settings of PostgreSQL.
+ * production. `settings` are settings of PostgreSQL. The data are a copy of those that global-setup.ts has created once
+ * for all test files.
  */
 export async function startDatabaseServer(settings: Record<string, string> = {}): Promise<DatabaseServer> {
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-tests-'));
   // If root runs the tests, PostgreSQL runs as another user, which must be able to enter the folder.
   await chmod(folder, 0o711);
+  const template = process.env.TEST_DATA_TEMPLATE;
+  if (template) await promisify(execFile)('cp', ['-a', `${template}/.`, folder]);
   const [port] = (await freePorts(1)) as [number];
   // Without fsync, the server is faster. Fsync is only needed if the machine fails, and not if a process is killed.
   const boot = () => startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, fsync: false, settings });
   let server: EmbeddedPostgres = await boot();
   const ownerUrlOf = (database: string): string => server.url.replace(/\/postgres$/, `/${database}`);
   const query = (database: string, sql: string, values: unknown[] = []) => queryOnce(ownerUrlOf(database), sql, values);
-  for (const app of ['auth', 'bookings'] as const) await createServiceDatabase(app, ownerUrlOf, query);
+  if (!template) for (const app of ['auth', 'bookings'] as const) await createServiceDatabase(app, ownerUrlOf, query);
   return {
     port,
     dataPath: server.dataPath,
