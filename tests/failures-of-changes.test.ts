@@ -126,10 +126,13 @@ const reportedBy = (sources: readonly { readonly latest: ReadonlyMap<string, Lat
   sources.flatMap(({ latest }) => linesOf(latest));
 
 /** Returns the first differences: lines that were not reported, and reported lines that are wrong. */
-const difference = (expected: readonly string[], reported: readonly string[]) => ({
-  missing: expected.filter((line) => !reported.includes(line)).slice(0, 5),
-  wrong: reported.filter((line) => !expected.includes(line)).slice(0, 5),
-});
+const difference = (expected: readonly string[], reported: readonly string[]) => {
+  const [lines, reportedLines] = [new Set(expected), new Set(reported)];
+  return {
+    missing: expected.filter((line) => !reportedLines.has(line)).slice(0, 5),
+    wrong: reported.filter((line) => !lines.has(line)).slice(0, 5),
+  };
+};
 const noDifference = { missing: [], wrong: [] };
 
 /**
@@ -188,7 +191,7 @@ test('feed and webhooks report every change, although all instances and the data
   const expected = await expectCompleteFeed();
 
   // If an instance was killed during a delivery attempt, another instance repeats the attempt after up to 30 s.
-  const complete = await timeUntil(async () => hasReceivedAll(expected, reliable.receiver), 60_000);
+  const complete = await timeUntil(async () => hasReceivedAll(expected, reliable.receiver));
   expect(await call('GET', gone.path)).toMatchObject({ state: 'disabled' });
   const brokenReceivers = [hanging, failing, gone, redirecting].map(({ receiver }) => receiver);
   for (const receiver of brokenReceivers) {
@@ -202,11 +205,11 @@ test('feed and webhooks report every change, although all instances and the data
   const repaired = await timeUntil(async () => {
     await makeDeliveriesDue();
     return brokenReceivers.every((receiver) => hasReceivedAll(expected, receiver));
-  }, 60_000);
+  });
   expect(reliable.receiver.unexpectedPaths).toEqual([]);
   const requests = receivers.map((receiver) => receiver.requestCount());
   recordMeasurement('webhooks', { changes: expected.length, complete, repaired, requests });
-}, 180_000);
+}, 400_000);
 
 test('readers miss no change of 32 writers during restarts, moves between facilities and imports', async () => {
   startReaders();
@@ -225,4 +228,4 @@ test('readers miss no change of 32 writers during restarts, moves between facili
   await waitForWrites(300);
   const expected = await expectCompleteFeed();
   recordMeasurement('feed', { changes: expected.length, writes: writers.writes(), readers: readers.length });
-}, 120_000);
+}, 300_000);

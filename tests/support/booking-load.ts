@@ -38,9 +38,9 @@ const bays = Array.from({ length: 10 }, (_, index) => `bay-n1-${String(index + 1
 const firstStart = Date.UTC(2040, 0, 1);
 const lengthMs = 60_000;
 /** The pause before a booking is sent again. */
-const retryDelayMs = 20;
+const retryDelayMs = 50;
 /** The pause after a booking. A load without pauses would use the cores that the failing system needs to recover. */
-const pauseMs = 10;
+const pauseMs = 50;
 let bookingCount = 0;
 
 interface Booking {

@@ -17,7 +17,7 @@ const bays = {
 type Facility = keyof typeof bays;
 const firstStart = Date.UTC(2060, 0, 1);
 /** The pause before a request is sent again. */
-const retryDelayMs = 20;
+const retryDelayMs = 50;
 /** The length of each booking in milliseconds. */
 const slotMs = 60_000;
 /** Each writer has its own time slots, so that the bookings of two writers never conflict. */

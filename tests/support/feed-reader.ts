@@ -1,5 +1,6 @@
 // Reads the change feed of a facility in a loop, as the system of a partner does, while a test makes a part of the
 // system fail.
+import { setTimeout as pause } from 'node:timers/promises';
 import { callApi } from './api.ts';
 import type { LatestEvent } from './webhook-receiver.ts';
 
@@ -26,8 +27,8 @@ export interface FeedReader {
   readonly stop: () => Promise<void>;
 }
 
-/** The pause before the next request after a failed request. */
-const retryDelayMs = 20;
+/** The pause before the next request after a failed request, or at the end of the feed. */
+const pauseMs = 50;
 
 /**
  * Starts a reader, which sends its requests to the addresses in `bases` in turn. The test may change this array while
@@ -46,7 +47,7 @@ export function startFeedReader(bases: readonly string[], token: string, facilit
     const response = await callApi<Page>(base, token, 'GET', address).catch(() => undefined);
     if (response?.status === 200) return response.body;
     if (response && response.status !== 503) unexpectedStatuses.push(response.status);
-    await new Promise((resolve) => setTimeout(resolve, retryDelayMs));
+    await pause(pauseMs);
     return undefined;
   }
 
@@ -63,7 +64,9 @@ export function startFeedReader(bases: readonly string[], token: string, facilit
         latest.set(`${facilityId} ${id}`, { modified, isDeleted: state === 'deleted', booking: data });
       }
       address = new URL(page.next).pathname + new URL(page.next).search;
-      if (page.items.length === 0 && wasStopping) return;
+      if (page.items.length > 0) continue;
+      if (wasStopping) return;
+      await pause(pauseMs);
     }
   }
 
