@@ -1,4 +1,4 @@
-// Creates the databases of both services once for a jest run. Each server of the tests starts with a copy of these data.
+// Creates the databases of both services once for a jest run. Each test server starts with a copy of these data.
 import { dirname } from 'node:path';
 import { startDatabaseServer } from '../support/database-server.ts';
 
