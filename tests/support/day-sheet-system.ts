@@ -7,6 +7,7 @@ import { type AppName, runCommand } from './commands.ts';
 import type { Instance } from './instance.ts';
 import { getToken, startTestSystem } from './test-system.ts';
 
+type BrowserContext = ReturnType<Page['context']>;
 export type ContextOptions = Parameters<Browser['newContext']>[0];
 
 /** The password of every account. */
@@ -19,14 +20,17 @@ export interface DaySheetSystem {
   /** Sends a request as another program. Throws unless the status is 2xx. */
   readonly call: <Body = { id: string }>(method: string, path: string, body?: object) => Promise<Body>;
   readonly importInto: (app: AppName, document: object) => Promise<string>;
-  readonly query: (app: AppName, sql: string) => Promise<void>;
-  /** Opens the day sheet in a new browser context and signs in. `path` is the query string. */
-  readonly open: (path: string, options?: ContextOptions & { readonly username?: string }) => Promise<Page>;
+  readonly query: (app: AppName, sql: string, values?: unknown[]) => Promise<unknown>;
+  /** Starts bookings again. `environment` has further variables. */
+  readonly restartBookings: (environment: Record<string, string>) => Promise<void>;
+  /** Opens the day sheet in a new browser context and signs in. A user types the password only once. */
+  readonly open: (query: string, options?: ContextOptions & { readonly username?: string }) => Promise<Page>;
+  /** Open pages follow the changes of every test. */
+  readonly closePages: () => Promise<unknown>;
   readonly close: () => Promise<void>;
 }
 
-/** `environment` has further variables of bookings. */
-export const useDaySheet = (environment: Record<string, string> = {}): DaySheetSystem =>
+export const useDaySheet = (): DaySheetSystem =>
   useFixture(async () => {
     if (!hasChromium) throw new Error(chromiumMissing);
     const [system, browser, port] = await Promise.all([startTestSystem(), launchChromium(), freePort()]);
@@ -61,18 +65,28 @@ export const useDaySheet = (environment: Record<string, string> = {}): DaySheetS
       ],
     });
     const auth = await system.startAuth({ BOOKINGS_AUDIENCE: base });
-    const options = { BASE_URL: base, DAY_SHEET_CLIENT_ID: 'day-sheet', ...environment };
-    const [bookings, token] = await Promise.all([system.startBookings(options, { port }), getToken(auth.base)]);
+    const startBookings = (environment: Record<string, string> = {}) =>
+      system.startBookings({ BASE_URL: base, DAY_SHEET_CLIENT_ID: 'day-sheet', ...environment }, { port });
+    const [bookings, token] = await Promise.all([startBookings(), getToken(auth.base)]);
+    /** The cookies of each user who has signed in. */
+    const cookies = new Map<string, Awaited<ReturnType<BrowserContext['cookies']>>>();
 
     async function open(
-      path: string,
+      query: string,
       { username = 'owner@north.example', ...context }: ContextOptions & { username?: string } = {},
     ) {
       // Without reduced motion, axe would measure colours between the old and the new one.
-      const page = await (await browser.newContext({ locale: 'en-GB', reducedMotion: 'reduce', ...context })).newPage();
-      await page.goto(`${base}/day${path}`);
-      await signIn(page, username);
-      await allow(page);
+      const opened = await browser.newContext({ locale: 'en-GB', reducedMotion: 'reduce', ...context });
+      const page = await opened.newPage();
+      const known = cookies.get(username);
+      if (known) await opened.addCookies(known);
+      await page.goto(`${base}/day${query}`);
+      if (known) await page.locator(content).first().waitFor();
+      else {
+        await signIn(page, username);
+        await allow(page);
+        cookies.set(username, await opened.cookies());
+      }
       return page;
     }
 
@@ -81,8 +95,10 @@ export const useDaySheet = (environment: Record<string, string> = {}): DaySheetS
       issuer: auth.base,
       bookings,
       importInto,
-      query: async (app, sql) => {
-        await system.database.query(app, sql);
+      query: system.database.query,
+      restartBookings: async (environment) => {
+        await bookings.stop('SIGTERM');
+        await startBookings(environment);
       },
       open,
       call: async <Body>(method: string, path: string, body?: object) => {
@@ -90,6 +106,7 @@ export const useDaySheet = (environment: Record<string, string> = {}): DaySheetS
         if (response.status >= 300) throw new Error(`${response.status} ${JSON.stringify(response.body)}`);
         return response.body;
       },
+      closePages: () => Promise.all(browser.contexts().map((context) => context.close())),
       close: async () => {
         await browser.close();
         await system.close();
@@ -107,14 +124,17 @@ export async function signIn(page: Page, username: string, recoveryCode = 'demo-
   await page.keyboard.press('Enter');
 }
 
+/** The day, or a message of the page. */
+const content = '.sheet, #content .text h1';
+
 /** Gives consent, also again if the page asks for fewer scopes. */
 async function allow(page: Page): Promise<void> {
-  const content = page.locator('.sheet, #content .note h1');
+  const shown = page.locator(content).first();
   for (let pages = 0; pages < 2; pages += 1) {
     const button = page.getByRole('button', { name: 'Allow', exact: true });
-    await button.or(content).first().waitFor();
-    if (await content.first().isVisible()) return;
+    await button.or(shown).first().waitFor();
+    if (await shown.isVisible()) return;
     await button.click();
   }
-  await content.first().waitFor();
+  await shown.waitFor();
 }

@@ -10,7 +10,7 @@ import * as signIn from './sign-in.ts';
 const main = document.querySelector('main') as HTMLElement;
 
 const show = (title: string, ...content: readonly (Node | string)[]): void =>
-  main.replaceChildren(h('div', { class: 'note' }, h('h1', {}, title), ...content));
+  main.replaceChildren(h('div', { class: 'text' }, h('h1', {}, title), ...content));
 
 const signInButton = (place: signIn.Place): HTMLElement =>
   button('Sign in', () => signIn.startSignIn(() => place).catch(fail), { class: 'primary' });

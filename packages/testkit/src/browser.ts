@@ -3,7 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import axe from 'axe-core';
-import { type Browser, chromium, type Page, type Route } from 'playwright-core';
+import { type Browser, chromium, type Locator, type Page, type Route } from 'playwright-core';
 import { chromiumPath, findChromium } from './programs.ts';
 
 export const hasChromium = findChromium() !== undefined;
@@ -142,4 +142,4 @@ export async function saveScreenshot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
 }
 
-export type { Browser, Page };
+export type { Browser, Locator, Page };

@@ -221,13 +221,21 @@ function movedLike(original: SheetBooking, change: Change, day: Day): (booking: 
   };
 }
 
-/** Moves a booking that was dragged. Asks whether to move its whole group. The move can be undone for 10 seconds. */
-export function moveBooking({ day }: FormContext, original: SheetBooking, change: Change): void {
+/**
+ * Moves a booking that was dragged. Asks whether to move its whole group. The move can be undone for 10 seconds.
+ * `showRejection` shows a sentence at the booking.
+ */
+export function moveBooking(
+  { day }: FormContext,
+  original: SheetBooking,
+  change: Change,
+  showRejection: (text: string) => void,
+): void {
   const requested = { id: original.id, ...change };
   const where = `${bayNameOf(day, change.bayId)}, ${timesOf(change, day)}`;
   const fail = async (error: unknown) => {
     const described = await describeError(error, day, [requested]);
-    notify(described.map((problem) => problem.text).join(' '));
+    showRejection(described.map((problem) => problem.text).join(' '));
   };
   const move = async (all: boolean) => {
     const changeOf = all ? movedLike(original, change, day) : () => change;

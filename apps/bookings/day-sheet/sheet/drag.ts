@@ -1,110 +1,130 @@
 // Lets a mouse or a finger select empty times, and move and lengthen bookings. On a touch screen a swipe scrolls, and
 // only a long press drags. Every drag can also be done in the form of the booking (WCAG 2.2, 2.5.7).
 
+import { intervalOf } from '../../src/time/interval.ts';
+import type { Change } from '../day/bookings.ts';
 import type { SheetBooking } from '../day/day.ts';
 import { halfHour } from '../day/time.ts';
-import type { Grid, Selection } from './grid.ts';
+import type { Cell, Selection } from './frame.ts';
+import type { Grid } from './grid.ts';
 
 export interface DragActions {
   readonly mayDrag: () => boolean;
   readonly select: (selection: Selection) => void;
-  readonly move: (booking: SheetBooking, bayId: string, start: number, end: number) => void;
+  readonly move: (booking: SheetBooking, change: Change) => void;
 }
 
 interface Drag {
   readonly booking: SheetBooking | undefined;
   readonly resizes: boolean;
-  readonly from: { readonly bay: number; readonly row: number };
-  readonly x: number;
-  readonly y: number;
+  readonly from: Cell;
+  /** Where the pointer went down. */
+  readonly down: PointerEvent;
+  /** Where the pointer is. */
+  at: PointerEvent;
   /** Set when the drag has begun, after a few pixels or a long press. */
-  target?: Selection;
+  finish?: () => void;
 }
 
 const longPressMs = 450;
 const tolerancePixels = 6;
 /** The lower edge of a booking, which changes its end. */
 const edgePixels = 10;
+/** So close to the edge of the sheet, a drag scrolls. */
+const scrollZonePixels = 24;
+const scrollPixelsPerFrame = 8;
 
 export function enableDrag(grid: Grid, { mayDrag, select, move }: DragActions): void {
   const { element, day } = grid;
   let drag: Drag | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  function down(event: PointerEvent): void {
-    const part = (event.target as Element).closest<HTMLElement>('.booking, .column, .selection, .closed');
+  function press(event: PointerEvent): void {
+    const part = (event.target as Element).closest<HTMLElement>('.booking, .column');
     const from = grid.cellAt(event.clientX, event.clientY);
     if (event.button !== 0 || !event.isPrimary || !part || !from || !mayDrag()) return;
     const booking = day.bookings.get(part.dataset.id ?? '');
     const resizes = booking !== undefined && part.getBoundingClientRect().bottom - event.clientY < edgePixels;
-    drag = { booking, resizes, from, x: event.clientX, y: event.clientY };
-    if (event.pointerType === 'touch') timer = setTimeout(() => begin(event), longPressMs);
+    drag = { booking, resizes, from, down: event, at: event };
+    grid.hold(booking?.id ?? '');
+    if (event.pointerType === 'touch') timer = setTimeout(() => begin(event.pointerId), longPressMs);
   }
 
-  function begin({ pointerId, clientX, clientY }: PointerEvent): void {
-    if (!drag) return;
+  function begin(pointerId: number): void {
+    grid.hideRejection();
     element.setPointerCapture(pointerId);
     element.classList.add('dragging');
-    update(clientX, clientY);
+    update();
+    scrollAtEdge();
   }
 
-  function update(x: number, y: number): void {
-    const to = grid.cellAt(x, y);
-    if (!drag || !to) return;
-    const { booking, resizes, from } = drag;
-    const [first, last] = booking ? rowsOfBooking(booking) : [from.row, from.row];
-    const moved = to.row - from.row;
-    if (!booking)
-      drag.target = {
-        bay: Math.min(from.bay, to.bay),
-        lastBay: Math.max(from.bay, to.bay),
-        row: Math.min(from.row, to.row),
-        lastRow: Math.max(from.row, to.row),
-      };
-    else if (resizes)
-      drag.target = { bay: from.bay, lastBay: from.bay, row: first, lastRow: Math.max(last + moved, first) };
-    else drag.target = { bay: to.bay, lastBay: to.bay, row: first + moved, lastRow: last + moved };
-    grid.showSelection(drag.target);
-  }
-
-  const rowsOfBooking = ({ startDate, endDate }: SheetBooking): readonly [number, number] => {
-    const rowOf = (time: string, round: (value: number) => number) => round((Date.parse(time) - day.start) / halfHour);
-    return [rowOf(startDate, Math.floor), Math.max(rowOf(endDate, Math.ceil) - 1, rowOf(startDate, Math.floor))];
-  };
-
-  function onMove(event: PointerEvent): void {
+  function update(): void {
     if (!drag) return;
-    // The button was released outside of the window.
-    if (event.pointerType === 'mouse' && event.buttons === 0) {
-      cancel();
-      return;
-    }
-    const distance = Math.hypot(event.clientX - drag.x, event.clientY - drag.y);
-    if (drag.target) update(event.clientX, event.clientY);
-    else if (distance > tolerancePixels) {
-      // A finger that moves before the long press scrolls.
-      if (event.pointerType === 'touch') cancel();
-      else begin(event);
+    const { booking, resizes, from, at } = drag;
+    const to = grid.cellAt(at.clientX, at.clientY);
+    if (!to) return;
+    if (booking) {
+      const shift = (to.row - from.row) * halfHour;
+      const before = intervalOf(booking);
+      const start = resizes ? before.start : before.start + shift;
+      const end = Math.max(before.end + shift, resizes ? start + halfHour : start);
+      const bay = resizes ? from.bay : to.bay;
+      drag.finish = () => moveTo(booking, bay, start, end);
+      const row = Math.floor((start - day.start) / halfHour);
+      const lastRow = Math.max(Math.ceil((end - day.start) / halfHour) - 1, row);
+      grid.showSelection({ bay, lastBay: bay, row, lastRow });
+    } else {
+      const [[bay, lastBay], [row, lastRow]] = [sorted(from.bay, to.bay), sorted(from.row, to.row)];
+      const selection = { bay, lastBay, row, lastRow };
+      drag.finish = () => select(selection);
+      grid.showSelection(selection);
     }
   }
 
-  function up(): void {
-    const { target, booking, resizes, from } = drag ?? {};
+  function moveTo(booking: SheetBooking, bay: number, start: number, end: number): void {
+    const bayId = day.bays[bay]?.id ?? booking.bayId;
+    const [startDate, endDate] = [new Date(start).toISOString(), new Date(end).toISOString()];
+    const before = intervalOf(booking);
+    if (bayId !== booking.bayId || start !== before.start || end !== before.end)
+      move(booking, { bayId, userAlias: booking.userAlias, startDate, endDate });
+  }
+
+  /** Scrolls in each frame while the pointer is at an edge that it has moved to. */
+  function scrollAtEdge(): void {
+    if (!drag?.finish) return;
+    const { down, at } = drag;
+    const visible = grid.visibleBox();
+    const step = (value: number, from: number, low: number, high: number) =>
+      Number(value > Math.max(high - scrollZonePixels, from + scrollZonePixels)) -
+      Number(value < Math.min(low + scrollZonePixels, from - scrollZonePixels));
+    element.scrollBy(
+      scrollPixelsPerFrame * step(at.clientX, down.clientX, visible.left, visible.right),
+      scrollPixelsPerFrame * step(at.clientY, down.clientY, visible.top, visible.bottom),
+    );
+    update();
+    requestAnimationFrame(scrollAtEdge);
+  }
+
+  function follow(event: PointerEvent): void {
+    if (!drag) return;
+    drag.at = event;
+    const distance = Math.hypot(event.clientX - drag.down.clientX, event.clientY - drag.down.clientY);
+    // The button was released outside of the window.
+    if (event.buttons === 0) cancel();
+    else if (drag.finish) update();
+    // A finger that moves before the long press scrolls.
+    else if (distance > tolerancePixels && event.pointerType === 'touch') cancel();
+    else if (distance > tolerancePixels) begin(event.pointerId);
+  }
+
+  function release(): void {
+    const finish = drag?.finish;
     cancel();
-    if (!target || !from) return;
+    if (!finish) return;
     // The click that follows a drag must not open a form.
     addEventListener('click', (event) => event.stopPropagation(), { capture: true, once: true });
     setTimeout(() => dispatchEvent(new MouseEvent('click')));
-    if (!booking) {
-      select(target);
-      return;
-    }
-    const [first, last] = rowsOfBooking(booking);
-    const moved = (resizes ? target.lastRow - last : target.row - first) * halfHour;
-    const [start, end] = [Date.parse(booking.startDate), Date.parse(booking.endDate)];
-    const bayId = day.bays[target.bay]?.id ?? booking.bayId;
-    const newEnd = resizes ? Math.max(end + moved, start + halfHour) : end + moved;
-    if (moved !== 0 || bayId !== booking.bayId) move(booking, bayId, resizes ? start : start + moved, newEnd);
+    finish();
   }
 
   function cancel(): void {
@@ -112,16 +132,24 @@ export function enableDrag(grid: Grid, { mayDrag, select, move }: DragActions): 
     drag = undefined;
     element.classList.remove('dragging');
     grid.showSelection(undefined);
+    grid.hold(undefined);
   }
 
-  element.addEventListener('pointerdown', down);
-  element.addEventListener('pointermove', onMove);
-  element.addEventListener('pointerup', up);
+  element.addEventListener('pointerdown', press);
+  element.addEventListener('pointermove', follow);
+  element.addEventListener('pointerup', release);
   element.addEventListener('pointercancel', cancel);
-  // A long press must not open the menu of the browser or scroll once the drag has begun.
-  element.addEventListener('contextmenu', (event) => drag?.target && event.preventDefault());
-  element.addEventListener('touchmove', (event) => drag?.target && event.preventDefault(), { passive: false });
+  // A finger that stops a moving sheet belongs to the browser: it would scroll again in the middle of a drag.
+  element.addEventListener('touchstart', (event) => event.cancelable || cancel(), { passive: false });
+  // A long press must not open the menu of the browser, which comes before `longPressMs` if the page is busy. Once the
+  // drag has begun, the finger must not scroll.
+  element.addEventListener('contextmenu', (event) => drag?.down.pointerType === 'touch' && event.preventDefault());
+  element.addEventListener('touchmove', (event) => drag?.finish && event.preventDefault(), { passive: false });
   element.addEventListener('keydown', (event) => {
-    if (event.key === 'Escape') cancel();
+    if (event.key !== 'Escape') return;
+    cancel();
+    grid.hideRejection();
   });
 }
+
+const sorted = (a: number, b: number): readonly [number, number] => (a < b ? [a, b] : [b, a]);

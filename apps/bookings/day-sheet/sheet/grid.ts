@@ -1,94 +1,71 @@
-// Draws the day: a column for each bay, a row for each half hour (docs/decisions.md, "Day sheet").
+// Draws the bookings and closures of a day into the grid (docs/decisions.md, "Day sheet").
 import type { Closure } from '@bay-booking/client';
+import { doOverlap, intervalOf } from '../../src/time/interval.ts';
 import { closedHours, closesBay, type Day, type SheetBooking } from '../day/day.ts';
 import { timesOf } from '../day/sentences.ts';
-import { clockAt, halfHour, rowsOf } from '../day/time.ts';
-import { announce, h } from '../dom.ts';
+import { button, h } from '../dom.ts';
+import { type Cell, createFrame, type Selection, setVariables, timeOfRow } from './frame.ts';
 
-/** Cells from one bay and row to another one, both included. */
-export interface Selection {
-  readonly bay: number;
-  readonly lastBay: number;
-  readonly row: number;
-  readonly lastRow: number;
-}
+export type Entry = SheetBooking | Closure;
 
 export interface GridActions {
-  readonly openBooking: (booking: SheetBooking) => void;
-  readonly openClosure: (closure: Closure) => void;
+  readonly open: (entry: Entry) => void;
   readonly openEmpty: (selection: Selection) => void;
 }
 
 export type Grid = ReturnType<typeof createGrid>;
 
-export function createGrid(day: Day, actions: GridActions) {
-  const rows = rowsOf(day);
-  const headings = day.bays.map(({ name, bookable }) =>
-    h(
-      'div',
-      { class: bookable ? 'bay-name' : 'bay-name unbookable' },
-      h('span', {}, name),
-      !bookable && h('small', {}, 'not bookable'),
-    ),
-  );
-  const columns = day.bays.map(({ id, bookable }) =>
-    h('div', { class: bookable ? 'column' : 'column unbookable', 'data-bay': id }),
-  );
-  const times = h('div', { class: 'times' }, ...rows.map(({ label }) => h('span', {}, label)));
-  const marker = h('div', { class: 'selection', hidden: true });
-  const nowLine = h('div', { class: 'now', hidden: true });
-  const element = h(
-    'div',
-    {
-      class: 'sheet',
-      tabindex: 0,
-      role: 'group',
-      'aria-label': 'Bays and times. Move with the arrow keys, select with Shift, open or book with Enter.',
-      keydown: onKey,
-      click: onClick,
-    },
-    h('div', { class: 'corner' }, 'Time'),
-    ...headings,
-    times,
-    ...columns,
-    marker,
-    nowLine,
-  );
-  element.style.setProperty('--bays', String(day.bays.length));
-  element.style.setProperty('--rows', String(rows.length));
-  columns.forEach((column, index) => {
-    column.style.setProperty('--column', String(index + 2));
-  });
-
+export function createGrid(day: Day, { open, openEmpty }: GridActions) {
+  const frame = createFrame(day);
+  const { element, columns, place, cellAt } = frame;
   const drawn = new Map<string, HTMLElement>();
   const columnOf = new Map(day.bays.map(({ id }, index) => [id, index]));
-  const rowAt = (instant: number): number => (Math.min(Math.max(instant, day.start), day.end) - day.start) / halfHour;
-  let cursor: Selection = { bay: 0, lastBay: 0, row: 16, lastRow: 16 };
   let filter = '';
 
-  function place(part: HTMLElement, start: number, end: number): void {
-    part.style.setProperty('--from', String(rowAt(start)));
-    part.style.setProperty('--length', String(rowAt(end) - rowAt(start)));
+  /** The arrow keys move over the grid, so that its entries are no tab stops. */
+  function drawEntry(entry: Entry, kind: 'booking' | 'closure', ...content: Parameters<Element['append']>) {
+    const part = h('button', { type: 'button', class: kind, 'data-id': entry.id, tabindex: -1 }, ...content);
+    place(part, Date.parse(entry.startDate), Date.parse(entry.endDate));
+    return part;
   }
 
   function drawBooking(booking: SheetBooking): HTMLElement {
     const bay = day.bays[columnOf.get(booking.bayId) ?? 0]?.name;
-    const details = [booking.externalBookingId, booking.groupId && 'group'].filter(Boolean).join(' · ');
-    const part = h(
-      'button',
-      { type: 'button', class: 'booking', 'data-id': booking.id },
+    const details = detailsOf(booking);
+    const part = drawEntry(
+      booking,
+      'booking',
       h('strong', {}, booking.userAlias),
       h('span', {}, ` ${timesOf(booking, day)}`),
-      details !== '' && h('span', {}, ` ${details}`),
+      details && h('span', {}, ` ${details}`),
       h('span', { class: 'hidden' }, `, ${bay}`),
     );
-    place(part, Date.parse(booking.startDate), Date.parse(booking.endDate));
     part.classList.toggle('filtered', !matches(booking, filter));
     return part;
   }
 
+  function drawClosure(closure: Closure): HTMLElement {
+    const part = drawEntry(closure, 'closure', closure.reason ?? 'Closed');
+    part.setAttribute('aria-label', labelOf(closure, day));
+    return part;
+  }
+
+  /** What a pointer holds: the id of a booking, or an empty string for an empty time. */
+  let held: string | undefined;
+  const postponed: (() => void)[] = [];
+
+  /** While a pointer holds an element, the element stays: a finger would get no more events of a removed one. */
+  function hold(id: string | undefined): void {
+    held = id;
+    for (const draw of postponed.splice(0)) draw();
+  }
+
   /** Draws a booking again, or removes it if the day does not have it any more. */
   function update(id: string): void {
+    if (id === held) {
+      postponed.push(() => update(id));
+      return;
+    }
     const before = drawn.get(id);
     const booking = day.bookings.get(id);
     const hadFocus = before !== undefined && before === document.activeElement;
@@ -98,124 +75,69 @@ export function createGrid(day: Day, actions: GridActions) {
       const part = drawBooking(booking);
       drawn.set(id, part);
       columns[columnOf.get(booking.bayId) ?? 0]?.append(part);
-      if (hadFocus) part.focus();
+      if (rejection?.dataset.id === id) placeRejection(booking);
     }
     // Otherwise the keyboard would lose its place when another person cancels the booking.
-    else if (hadFocus) element.focus();
+    if (hadFocus) (drawn.get(id) ?? element).focus();
   }
 
   /** Draws closures and closed hours again. */
   function updateSchedule(): void {
+    if (held !== undefined) {
+      postponed.push(updateSchedule);
+      return;
+    }
     const closed = closedHours(day);
     columns.forEach((column, index) => {
-      const bayId = day.bays[index]?.id ?? '';
       for (const part of column.querySelectorAll('.closed, .closure')) part.remove();
       const closedParts = closed.map(({ start, end }) => {
         const part = h('div', { class: 'closed' }, h('span', { class: 'hidden' }, 'Closed'));
         place(part, start, end);
         return part;
       });
-      const closures = day.closures
-        .filter((closure) => closesBay(closure, bayId))
-        .map((closure) => drawClosure(closure));
-      column.prepend(...closedParts, ...closures);
+      const closures = day.closures.filter((closure) => closesBay(closure, day.bays[index]?.id ?? ''));
+      column.prepend(...closedParts, ...closures.map(drawClosure));
     });
   }
 
-  function drawClosure(closure: Closure): HTMLElement {
-    const reason = closure.reason ?? 'Closed';
-    const label = `Closure: ${reason}, ${timesOf(closure, day)}`;
-    const part = h(
-      'button',
-      { type: 'button', class: 'closure', 'data-closure': closure.id, 'aria-label': label },
-      reason,
-    );
-    place(part, Date.parse(closure.startDate), Date.parse(closure.endDate));
-    return part;
+  /** Returns the bookings and closures of a cell. */
+  function entriesAt({ bay, row }: Cell): Entry[] {
+    const bayId = day.bays[bay]?.id ?? '';
+    const cell = { start: timeOfRow(day, row), end: timeOfRow(day, row + 1) };
+    const entries = [
+      ...day.bookings.values().filter((booking) => booking.bayId === bayId),
+      ...day.closures.filter((closure) => closesBay(closure, bayId)),
+    ];
+    return entries.filter((entry) => doOverlap(intervalOf(entry), cell));
   }
 
-  function showSelection(selection: Selection | undefined): void {
-    marker.hidden = selection === undefined;
-    if (!selection) return;
-    marker.style.setProperty('--column', `${selection.bay + 2} / ${selection.lastBay + 3}`);
-    marker.style.setProperty('--from', String(selection.row));
-    marker.style.setProperty('--length', String(selection.lastRow - selection.row + 1));
-    marker.textContent = `${clockAt(timeOfRow(selection.row), day.timeZone)}–${clockAt(timeOfRow(selection.lastRow + 1), day.timeZone)}`;
+  let rejection: HTMLElement | undefined;
+
+  /** Says at a booking why its change was rejected. */
+  function showRejection(booking: SheetBooking, text: string): void {
+    hideRejection();
+    const close = button('Close', hideRejection, { class: 'link' });
+    rejection = h('div', { class: 'rejection', role: 'alert', 'data-id': booking.id }, h('p', {}, text), close);
+    placeRejection(booking);
+    element.append(rejection);
+    rejection.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }
 
-  const timeOfRow = (row: number): number => Math.min(day.start + row * halfHour, day.end);
-
-  const bookingsAt = ({ bay, row }: Selection): SheetBooking[] =>
-    [...day.bookings.values()].filter(
-      ({ bayId, startDate, endDate }) =>
-        columnOf.get(bayId) === bay &&
-        Date.parse(startDate) < timeOfRow(row + 1) &&
-        Date.parse(endDate) > timeOfRow(row),
-    );
-
-  const closureAt = ({ bay, row }: Selection): Closure | undefined =>
-    day.closures.find(
-      (closure) =>
-        closesBay(closure, day.bays[bay]?.id ?? '') &&
-        Date.parse(closure.startDate) < timeOfRow(row + 1) &&
-        Date.parse(closure.endDate) > timeOfRow(row),
-    );
-
-  function say({ bay, lastBay, row, lastRow }: Selection): void {
-    const times = `${clockAt(timeOfRow(row), day.timeZone)} to ${clockAt(timeOfRow(lastRow + 1), day.timeZone)}`;
-    const names = bay === lastBay ? day.bays[bay]?.name : `${day.bays[bay]?.name} to ${day.bays[lastBay]?.name}`;
-    const booked = bookingsAt(cursor).map(({ userAlias }) => `booked by ${userAlias}`);
-    const closure = closureAt(cursor);
-    announce(
-      [names, times, ...booked, closure && `closed: ${closure.reason ?? 'no reason'}`].filter(Boolean).join(', '),
-    );
+  /** The box of the sentence grows towards the middle of the grid, where nothing cuts it off. */
+  function placeRejection({ bayId, startDate, endDate }: SheetBooking): void {
+    if (!rejection) return;
+    const [bay, { start, end }] = [columnOf.get(bayId) ?? 0, intervalOf({ startDate, endDate })];
+    const isLate = start - day.start > day.end - end;
+    const edge = isLate ? start : end;
+    setVariables(rejection, { column: bay + 2 });
+    place(rejection, edge, edge);
+    rejection.classList.toggle('late', isLate);
+    rejection.classList.toggle('last', bay >= columns.length / 2);
   }
 
-  function onKey(event: KeyboardEvent): void {
-    if (event.target !== element || event.ctrlKey || event.altKey || event.metaKey) return;
-    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
-    if (event.key === 'Enter' || event.key === ' ') {
-      const isOneCell = cursor.bay === cursor.lastBay && cursor.row === cursor.lastRow;
-      const [booking] = isOneCell ? bookingsAt(cursor) : [];
-      const closure = isOneCell ? closureAt(cursor) : undefined;
-      if (booking) actions.openBooking(booking);
-      else if (closure) actions.openClosure(closure);
-      else actions.openEmpty(cursor);
-    } else if (event.key === 'Escape') showSelection(undefined);
-    else if (step) {
-      const [dx = 0, dy = 0] = step;
-      const within = (value: number, count: number) => Math.min(Math.max(value, 0), count - 1);
-      const lastBay = within(cursor.lastBay + dx, day.bays.length);
-      const lastRow = within(cursor.lastRow + dy, rows.length);
-      cursor = event.shiftKey
-        ? { ...cursor, lastBay: Math.max(lastBay, cursor.bay), lastRow: Math.max(lastRow, cursor.row) }
-        : { bay: lastBay, lastBay, row: lastRow, lastRow };
-      showBay(lastBay);
-      showSelection(cursor);
-      marker.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-      say(cursor);
-    } else return;
-    event.preventDefault();
-  }
-
-  function onClick({ target, clientX, clientY }: MouseEvent): void {
-    const part = (target as Element).closest<HTMLElement>('.booking, .closure, .column, .selection');
-    const booking = day.bookings.get(part?.dataset.id ?? '');
-    const closure = day.closures.find(({ id }) => id === part?.dataset.closure);
-    const cell = cellAt(clientX, clientY);
-    if (booking) actions.openBooking(booking);
-    else if (closure) actions.openClosure(closure);
-    else if (part && cell)
-      actions.openEmpty({ ...cell, lastBay: cell.bay, lastRow: Math.min(cell.row + 1, rows.length - 1) });
-  }
-
-  /** Returns the cell below a point of the window. The row can lie outside the day. */
-  function cellAt(x: number, y: number): { readonly bay: number; readonly row: number } | undefined {
-    const boxes = columns.map((column) => column.getBoundingClientRect());
-    const bay = boxes.findIndex(({ left, right }) => x >= left && x < right);
-    const box = boxes[bay];
-    if (!box) return undefined;
-    return { bay, row: Math.min(Math.max(Math.floor(((y - box.top) / box.height) * rows.length), 0), rows.length - 1) };
+  function hideRejection(): void {
+    rejection?.remove();
+    rejection = undefined;
   }
 
   function setFilter(text: string): void {
@@ -226,51 +148,27 @@ export function createGrid(day: Day, actions: GridActions) {
     }
   }
 
-  /** Moves the line of the current time. */
-  function showNow(): void {
-    const now = Date.now();
-    nowLine.hidden = now < day.start || now >= day.end;
-    nowLine.style.setProperty('--from', String(rowAt(now)));
-  }
-
-  /** On a phone, only one bay is visible. */
-  function showBay(index: number): void {
-    for (const part of [...headings, ...columns]) part.classList.remove('current');
-    headings[index]?.classList.add('current');
-    columns[index]?.classList.add('current');
-  }
-
-  /** Paper has only the hours with openings or bookings. */
-  function preparePrint(): void {
-    const closed = closedHours(day);
-    const starts = [...day.bookings.values()].map(({ startDate }) => Date.parse(startDate));
-    const ends = [...day.bookings.values()].map(({ endDate }) => Date.parse(endDate));
-    const opens = closed[0]?.start === day.start ? closed[0].end : day.start;
-    const last = closed.at(-1);
-    const closes = last && last.end === day.end ? last.start : day.end;
-    element.style.setProperty('--print-from', String(Math.floor(rowAt(Math.min(opens, ...starts)))));
-    element.style.setProperty('--print-to', String(Math.ceil(rowAt(Math.max(closes, ...ends)))));
-  }
-
+  element.addEventListener('click', ({ target, clientX, clientY }) => {
+    const part = (target as Element).closest<HTMLElement>('.booking, .closure, .column');
+    const id = part?.dataset.id ?? '';
+    const entry = day.bookings.get(id) ?? day.closures.find((closure) => closure.id === id);
+    const cell = cellAt(clientX, clientY);
+    if (entry) open(entry);
+    else if (part && cell)
+      openEmpty({ ...cell, lastBay: cell.bay, lastRow: Math.min(cell.row + 1, frame.rowCount - 1) });
+  });
   for (const id of day.bookings.keys()) update(id);
   updateSchedule();
-  showNow();
-  showBay(0);
-  preparePrint();
-  return {
-    element,
-    day,
-    update,
-    updateSchedule,
-    showSelection,
-    cellAt,
-    timeOfRow,
-    setFilter,
-    showNow,
-    showBay,
-    preparePrint,
-  };
+  frame.preparePrint();
+  return { ...frame, update, updateSchedule, hold, entriesAt, setFilter, showRejection, hideRejection };
 }
+
+/** The reference, and whether the booking belongs to a group. */
+export const detailsOf = ({ externalBookingId, groupId }: SheetBooking): string =>
+  [externalBookingId, groupId && 'group'].filter(Boolean).join(' · ');
+
+export const labelOf = (entry: Entry, day: Day): string =>
+  `${'userAlias' in entry ? entry.userAlias : `Closure: ${entry.reason ?? 'no reason'}`}, ${timesOf(entry, day)}`;
 
 const folded = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
 

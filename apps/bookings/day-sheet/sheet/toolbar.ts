@@ -7,10 +7,8 @@ import { choices } from './choices.ts';
 
 export interface ToolbarActions {
   readonly go: (locationId: string, date: string) => void;
-  readonly filter: () => void;
-  readonly showBay: (index: number) => void;
-  readonly setView: (view: typeof choices.view) => void;
-  readonly lock: () => void;
+  /** Shows the day as `choices` says. */
+  readonly showChoices: () => void;
   readonly searchAllDays: () => void;
   readonly showChanges: () => void;
 }
@@ -25,6 +23,12 @@ export function createToolbar(
 ): HTMLElement {
   const { location, date } = day;
   const { go } = actions;
+  const choose = (change: Partial<typeof choices>): void => {
+    Object.assign(choices, change);
+    viewButton.textContent = choices.view === 'grid' ? 'List' : 'Grid';
+    for (const control of editing) control.disabled = choices.locked;
+    actions.showChoices();
+  };
   const mayClose = me.scopes.some((scope) => scope.endsWith('/golf/schedule'));
   const search = h('input', {
     id: 'search',
@@ -32,10 +36,7 @@ export function createToolbar(
     autocomplete: 'off',
     placeholder: 'Name or reference',
     value: choices.filter,
-    input: () => {
-      choices.filter = search.value;
-      actions.filter();
-    },
+    input: () => choose({ filter: search.value }),
   });
   const selectLocation = h(
     'select',
@@ -54,33 +55,20 @@ export function createToolbar(
   });
   const selectBay = h(
     'select',
-    { id: 'bay', change: () => actions.showBay(selectBay.selectedIndex) },
+    { id: 'bay', change: () => choose({ bay: selectBay.selectedIndex }) },
     ...day.bays.map(({ name }, index) => h('option', { selected: index === choices.bay }, name)),
   );
   const lock = h('input', {
     type: 'checkbox',
     id: 'lock',
     checked: choices.locked,
-    change: () => {
-      choices.locked = lock.checked;
-      showLock();
-    },
+    change: () => choose({ locked: lock.checked }),
   });
-  const showLock = (): void => {
-    for (const control of editing) control.disabled = choices.locked;
-    actions.lock();
-  };
-  const setView = (view: typeof choices.view): void => {
-    viewButton.textContent = view === 'grid' ? 'List' : 'Grid';
-    actions.setView(view);
-  };
-  const viewButton = button('', () => setView(choices.view === 'grid' ? 'list' : 'grid'));
+  const viewButton = button('', () => choose({ view: choices.view === 'grid' ? 'list' : 'grid' }));
   const labelled = (text: string, control: HTMLElement, className = '') =>
     h('div', { class: `control ${className}` }, h('label', { for: control.id }, text), control);
 
-  showLock();
-  setView(choices.view);
-  actions.showBay(Math.max(selectBay.selectedIndex, 0));
+  choose({ bay: Math.max(selectBay.selectedIndex, 0) });
   return h(
     'div',
     { class: 'toolbar' },

@@ -1,0 +1,89 @@
+// Opens the forms of the sheet, as far as the user may change something now.
+import type { Me } from '@bay-booking/client';
+import type { Day, SheetBooking } from '../day/day.ts';
+import { describeError } from '../day/sentences.ts';
+import { halfHour } from '../day/time.ts';
+import { button, h, notify } from '../dom.ts';
+import { openBooking, openNewBooking } from '../forms/booking-form.ts';
+import { type ClosureContext, openClosure } from '../forms/closure-form.ts';
+import { openForm } from '../forms/form.ts';
+import { openHours } from '../forms/hours-form.ts';
+import type { Draft } from '../sign-in.ts';
+import { choices } from './choices.ts';
+import { type Selection, timeOfRow } from './frame.ts';
+import { type Entry, labelOf } from './grid.ts';
+
+export function createActions(day: Day, { scopes, subject }: Me) {
+  const may = (scope: string): boolean => scopes.some((granted) => granted.endsWith(scope));
+  const [mayWrite, mayClose] = [may('/golf/bookings'), may('/golf/schedule')];
+  const contextNow = (): ClosureContext => ({
+    day,
+    mayWrite: mayWrite && !choices.locked,
+    mayClose: mayClose && !choices.locked,
+    subject,
+  });
+
+  /** The next full half hour of today, or 12:00 of another day. */
+  const nextTime = (): number => {
+    const now = Math.ceil(Date.now() / halfHour) * halfHour;
+    return now >= day.start && now < day.end ? now : day.start + 24 * halfHour;
+  };
+
+  const open = (entry: Entry): void =>
+    'userAlias' in entry ? openBooking(contextNow(), entry) : openClosure(contextNow(), entry);
+
+  function choose(entries: readonly Entry[]): void {
+    const links = entries.map((entry) =>
+      h(
+        'li',
+        {},
+        button(labelOf(entry, day), () => open(entry), { class: 'link' }),
+      ),
+    );
+    openForm({
+      title: 'Which one?',
+      day,
+      kind: 'choice',
+      content: [h('ul', {}, ...links)],
+    });
+  }
+
+  function openEmpty({ bay, lastBay, row, lastRow }: Selection): void {
+    const bayIds = day.bays.slice(bay, lastBay + 1).map(({ id }) => id);
+    const times = { start: timeOfRow(day, row), end: timeOfRow(day, lastRow + 1) };
+    if (contextNow().mayWrite) openNewBooking(contextNow(), { bayIds, ...times });
+    else notify(choices.locked ? 'The sheet is locked.' : 'Your account may not book here.');
+  }
+
+  function newBooking(): void {
+    const bayIds = day.bays.slice(choices.bay, choices.bay + 1).map(({ id }) => id);
+    openNewBooking(contextNow(), { bayIds, start: nextTime(), end: nextTime() + 2 * halfHour });
+  }
+
+  function closeBays(): void {
+    const [startDate, endDate] = [nextTime(), nextTime() + 4 * halfHour].map((time) => new Date(time).toISOString());
+    openClosure(contextNow(), { bayIds: [], startDate: startDate ?? '', endDate: endDate ?? '' });
+  }
+
+  const report = async (error: unknown): Promise<void> =>
+    notify((await describeError(error, day)).map(({ text }) => text).join(' '));
+
+  /** The buttons that change something. */
+  const editing = [
+    mayWrite && button('New booking', newBooking, { class: 'primary' }),
+    mayClose && button('Close bays', closeBays),
+    mayClose && button('Opening hours', () => openHours(day, day.hours)),
+  ].filter((control) => control !== false);
+
+  /** Opens the form that was open before a sign-in, with what was typed. */
+  function restore(draft: Draft): void {
+    const { kind, context } = draft;
+    const now = contextNow();
+    if (kind === 'new') openNewBooking(now, context as Parameters<typeof openNewBooking>[1], draft);
+    if (kind === 'booking') openBooking(now, context as SheetBooking, draft);
+    if (kind === 'closure') openClosure(now, context as Parameters<typeof openClosure>[1], draft);
+    if (kind === 'hours') openHours(day, context as Parameters<typeof openHours>[1], draft);
+  }
+
+  return { contextNow, nextTime, open, choose, openEmpty, editing, report, restore };
+}
