@@ -1,5 +1,5 @@
 // Translates the shape of a search to SQL conditions. A condition names its parameters (see statements.ts).
-import type { Size } from '../../database/sql.ts';
+import { hashOfBay } from '../../database/sql.ts';
 import { bookedRange } from '../storage/columns.ts';
 import { type Shape, splitInstant, usedFilters } from './criteria.ts';
 import { filters } from './filters.ts';
@@ -37,16 +37,10 @@ export function conditionsOf(shape: Shape): readonly Condition[] {
   conditions.push(...timeConditions(shape), ...activeConditions(shape));
   const { bayIds } = shape.filters;
   if (bayIds && conditions.some(([sql]) => sql.startsWith(bookedRange)))
-    conditions.push([hashOfBay[bayIds], ['bayIds']]);
+    conditions.push([hashOfBay(bayIds, '?'), ['bayIds']]);
   if (shape.upcoming === 'today') conditions.push(...startsBeforeTomorrow);
   return conditions;
 }
-
-/** The index of the constraint booking_no_overlap finds bays by this hash. */
-const hashOfBay: Readonly<Record<Size, string>> = {
-  one: 'hashtextextended(bay_id, 0) = hashtextextended(?::text, 0)',
-  several: 'hashtextextended(bay_id, 0) = any(array(select hashtextextended(id, 0) from unnest(?::text[]) id))',
-};
 
 /** If the search is split at the start of its interval, only the comparison with the end is returned. */
 function timeConditions(shape: Shape): readonly Condition[] {

@@ -2,7 +2,7 @@
 import type { PageRequest } from '@bay-booking/common/page';
 import type { Database } from '@bay-booking/service/database/database';
 import { queryPage } from '@bay-booking/service/page-statements';
-import { timeRange } from '../../database/sql.ts';
+import { hashOfBay, timeRange } from '../../database/sql.ts';
 import { type Actor, type BookingState, type ChangeAction, timeOfState } from '../log.ts';
 
 export interface Entry {
@@ -63,7 +63,8 @@ function selectEntries({ facilityId, bayIds, start, end, ...fields }: HistoryFil
   const parameter = (value: unknown): string => `$${values.push(value)}`;
   const facility = `facility_id = ${parameter(facilityId)}`;
   const conditions = [facility, 'number is not null', isKept(parameter(oldest.toISOString()))];
-  const bays = bayIds && `= any(${parameter(bayIds)}::text[])`;
+  const bayParameter = bayIds && parameter(bayIds);
+  const bays = bayParameter && `= any(${bayParameter}::text[])`;
   const isInstant = start !== undefined && start.getTime() === end?.getTime();
   const interval =
     (start || end) &&
@@ -77,9 +78,10 @@ function selectEntries({ facilityId, bayIds, start, end, ...fields }: HistoryFil
       `((${wasSelected}) or (after is not null and ${isSelected("after ->> 'bayId'", timeOfState('after'))}))`,
     );
     // Every state of a booking is its current state, or the state before one of its changes.
+    const hash = bayParameter ? ` and ${hashOfBay('several', bayParameter)}` : '';
     if (interval)
       conditions.push(`booking_id in (
-  select id from booking where ${facility} and ${isSelected('bay_id', timeRange('start_date', 'end_date'))}
+  select id from booking where ${facility} and ${isSelected('bay_id', timeRange('start_date', 'end_date'))}${hash}
   union all
   select booking_id from booking_change where ${facility} and number is not null and ${wasSelected})`);
   }
