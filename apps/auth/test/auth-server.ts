@@ -94,6 +94,9 @@ export interface AuthServer {
   readonly close: () => Promise<void>;
 }
 
+/** All servers of a test file share these records, because the compilation of their schemas takes long. */
+let records: ReturnType<typeof createAccountRecords> | undefined;
+
 /** The `close` functions of the servers that no test has closed yet. Jest cannot end while a server runs. */
 const closeFunctions = new Set<() => Promise<void>>();
 afterAll(async () => {
@@ -120,7 +123,7 @@ export async function startAuthServer(
   const db = connectDatabase({ url: database.url, applicationName: 'test', poolMax: 4 });
 
   const load = async (document: ImportDocument): Promise<void> => {
-    const store = await createAccountRecords(db, {
+    records ??= createAccountRecords(db, {
       // An issuer on localhost. The instances have other ports, which make no difference to the validation of clients.
       issuer: 'http://localhost:4000',
       isDevelopment: true,
@@ -128,7 +131,7 @@ export async function startAuthServer(
       scopeBase,
       encryptionKeys: [Buffer.from(encryptionKey, 'base64')],
     });
-    await importFile(store, document);
+    await importFile({ ...(await records), db }, document);
   };
 
   /** Starts an instance. The address of the first instance is the issuer of all instances. */

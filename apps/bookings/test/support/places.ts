@@ -47,8 +47,13 @@ export const places = {
   ],
 };
 
+/** All systems of a test file share these records, because the compilation of their schemas takes long. */
+let records: ReturnType<typeof createPlaceRecords> | undefined;
+
 /** Imports a file, as the command does. */
-export const importPlaces = (db: Database, document: object) =>
-  importFile(createPlaceRecords(db, linksBelow('https://bookings.example')), JSON.parse(JSON.stringify(document)));
+export const importPlaces = (db: Database, document: object) => {
+  records ??= createPlaceRecords(db, linksBelow('https://bookings.example'));
+  return importFile({ ...records, db }, JSON.parse(JSON.stringify(document)));
+};
 
 export const importTestPlaces = (db: Database) => importPlaces(db, places);
