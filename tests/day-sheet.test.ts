@@ -292,6 +292,23 @@ describeInChromium('the day sheet', () => {
     for (const page of pages) await expectNames(page, 'Contested', [`Contested 10:00–11:00, ${bay}`]);
   }, 60_000);
 
+  test('an undo does not overwrite the change of another person, and says what it was', async () => {
+    const date = nextDay();
+    const { id } = await book(date, 'bay-n1-01', 'Undone', '10:00', '11:00');
+    const page = await system.open(queryOf(date), tall);
+    await drag(page, ['bay-n1-01', 10.2], ['bay-n1-02', 10.2]);
+    await page.mouse.up();
+    await toast(page).filter({ hasText: 'Moved to Bay 2' }).waitFor();
+    const times = { startDate: at(date, '10:00'), endDate: at(date, '11:00') };
+    await system.call('PUT', `/api/bookings/${id}`, { bayId: 'bay-n1-02', userAlias: 'Renamed', ...times });
+    await press(page, 'Undo');
+    await page
+      .getByText('Someone else changed the booking of Undone (Bay 2, 10:00): the name from Undone to Renamed.')
+      .first()
+      .waitFor();
+    expect(await namesOf(page, 'Renamed')).toEqual(['Renamed 10:00–11:00, Bay 2']);
+  }, 60_000);
+
   test('the keyboard alone is enough for everything, and the grid is one tab stop', async () => {
     const date = nextDay();
     await book(date, 'bay-n1-05', 'First', '10:00', '10:15');
@@ -792,6 +809,32 @@ describeInChromium('the day sheet', () => {
     await booking(page, 'Late').waitFor({ timeout: feedMs });
   }, 120_000);
 
+  test('an expired token leads through auth and back to the same dialog', async () => {
+    const setLifetime = (seconds: number) =>
+      system.query(
+        'auth',
+        `update client set metadata = metadata || '{ "access_token_ttl": ${seconds} }' where id = 'day-sheet'`,
+      );
+    await setLifetime(27);
+    const date = nextDay();
+    const page = await system.open(queryOf(date));
+    await press(page, 'New booking');
+    await fill(page, { Name: 'Expired', From: `${date}T09:00`, To: `${date}T10:00` });
+    await check(page, 'Bay 4');
+    await page.locator('.status', { hasText: 'Waiting for a new sign-in' }).waitFor({ timeout: 60_000 });
+    await setLifetime(7_200);
+    const isBack = page.waitForEvent('framenavigated', (frame) => frame.url().startsWith(`${system.base}/day?`));
+    await Promise.all([isBack, press(page, 'Book')]);
+    await dialog(page).waitFor();
+    expect(await dialog(page).getByLabel('Name').inputValue()).toBe('Expired');
+    await press(page, 'Book');
+    await booking(page, 'Expired').first().waitFor();
+    expect(await namesOf(page, 'Expired')).toEqual([
+      'Expired 09:00–10:00 group, Bay 1',
+      'Expired 09:00–10:00 group, Bay 4',
+    ]);
+  }, 120_000);
+
   test('a step-up leads through auth and back to the same dialog', async () => {
     await system.restartBookings({ STEP_UP: 'schedule' });
     const page = await system.open(queryOf('2027-01-04'), { username: 'secure@north.example' });
@@ -820,35 +863,5 @@ describeInChromium('the day sheet', () => {
     await signIn(page, 'secure@north.example', 'demo-0002');
     await expectTyped();
     await page.locator('.closure').waitFor();
-  }, 120_000);
-});
-
-describeInChromium('the day sheet with access tokens of 27 seconds', () => {
-  const system = useDaySheet();
-  const setLifetime = (seconds: number) =>
-    system.query(
-      'auth',
-      `update client set metadata = metadata || '{ "access_token_ttl": ${seconds} }' where id = 'day-sheet'`,
-    );
-
-  test('an expired token leads through auth and back to the same dialog', async () => {
-    await setLifetime(27);
-    const date = nextDay();
-    const page = await system.open(queryOf(date));
-    await press(page, 'New booking');
-    await fill(page, { Name: 'Expired', From: `${date}T09:00`, To: `${date}T10:00` });
-    await check(page, 'Bay 4');
-    await page.locator('.status', { hasText: 'Waiting for a new sign-in' }).waitFor({ timeout: 60_000 });
-    await setLifetime(7_200);
-    const isBack = page.waitForEvent('framenavigated', (frame) => frame.url().startsWith(`${system.base}/day?`));
-    await Promise.all([isBack, press(page, 'Book')]);
-    await dialog(page).waitFor();
-    expect(await dialog(page).getByLabel('Name').inputValue()).toBe('Expired');
-    await press(page, 'Book');
-    await booking(page, 'Expired').first().waitFor();
-    expect(await namesOf(page, 'Expired')).toEqual([
-      'Expired 09:00–10:00 group, Bay 1',
-      'Expired 09:00–10:00 group, Bay 4',
-    ]);
   }, 120_000);
 });

@@ -123,8 +123,9 @@ export async function changeBookings(
       });
     };
     const newEtag = await write(change, etag);
+    const changed = targetOf({ ...chosen, booking: { ...chosen.booking, ...change(chosen.booking) } });
     return async () => {
-      await write((before) => before, newEtag);
+      await ifUnchanged(changed, () => write((before) => before, newEtag));
     };
   });
 }

@@ -116,7 +116,6 @@ function generalSentence(problem: Problem): string {
     ERR00404: 'Someone else removed this.',
     ERR00412: 'Someone else has changed this since. Nothing was saved.',
     ERR00429: 'Too many requests. Wait a minute and try again.',
-    CLOS00001: 'The range has 1000 closures that have not ended. Remove some of them first.',
   };
   return sentences[code] ?? `${description} ${moreInfo}`.trim();
 }
@@ -147,14 +146,11 @@ async function sentencesOf(problem: Problem, day: Day, requested: readonly Reque
   return [generalSentence(problem)];
 }
 
-/** The fields of the form that an error belongs to. */
+/** The fields of the form for errors whose problem does not name a field. */
 const fieldsOfCodes: Readonly<Record<string, string>> = {
   BOOK00001: 'externalBookingId',
   BOOK00002: 'bayId',
   BOOK00003: 'bayId',
-  ERR00010: 'endDate',
-  ERR00011: 'endDate',
-  ERR00012: 'bayId',
 };
 
 export interface Description {
