@@ -25,14 +25,17 @@ const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta
 const require = createRequire(import.meta.url);
 const webAuthnBundle = join(dirname(require.resolve('@simplewebauthn/browser')), '../dist/bundle/index.umd.min.js');
 
+const sharedStyles = require.resolve('@bay-booking/service/http/page-styles.css');
 /** The files in styles/. A later one overrides an earlier one. */
-const styleSheets = ['tokens', 'elements', 'layout', 'cards', 'forms', 'sign-in', 'lists', 'portal', 'preferences'];
+const styleSheets = ['elements', 'layout', 'cards', 'forms', 'sign-in', 'lists', 'portal', 'preferences'];
 
 export const assets = {
   styles: createAsset(
     'site.css',
     'text/css; charset=utf-8',
-    Buffer.concat(styleSheets.map((name) => readFileSync(pathOf(`./styles/${name}.css`)))),
+    Buffer.concat(
+      [sharedStyles, ...styleSheets.map((name) => pathOf(`./styles/${name}.css`))].map((path) => readFileSync(path)),
+    ),
   ),
   script: createAsset('page.js', 'text/javascript; charset=utf-8', readFileSync(pathOf('./browser/page.js'))),
   // The library SimpleWebAuthn, and our script that uses it.

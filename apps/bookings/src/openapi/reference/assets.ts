@@ -33,8 +33,11 @@ export function readAssets(): readonly Asset[] {
   ];
 }
 
+const sharedStyles = fileURLToPath(import.meta.resolve('@bay-booking/service/http/page-styles.css'));
+
 /** The day sheet has the same colours, header and icon. */
-export const readPageStyles = (): Asset => createAsset('page.css', css, readFileSync(join(thisFolder, 'page.css')));
+export const readPageStyles = (): Asset =>
+  createAsset('page.css', css, Buffer.concat([readFileSync(sharedStyles), readFileSync(join(thisFolder, 'page.css'))]));
 export const readIcon = (): Asset =>
   createAsset('icon.svg', 'image/svg+xml', readFileSync(join(thisFolder, 'icon.svg')));
 
