@@ -38,8 +38,6 @@ export async function ensureDatabase(serverUrl: string, app: AppName, passwords:
   await withClient(urls.owner, async (client) => {
     await client.query(`
       grant usage on schema public to ${service};
-      grant select, insert, update, delete on all tables in schema public to ${service};
-      grant usage, select on all sequences in schema public to ${service};
       alter default privileges in schema public grant select, insert, update, delete on tables to ${service};
       alter default privileges in schema public grant usage, select on sequences to ${service}`);
     // The auth service can add and read audit events, but not change or delete them.

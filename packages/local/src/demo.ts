@@ -1,8 +1,8 @@
 // Reads the files of the demo and says why the demo is not loaded.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isLoopback } from '@bay-booking/service/public-address';
-import { type AppName, isLoopbackHost, type Settings } from './settings.ts';
+import { isLoopback, isLoopbackHost } from '@bay-booking/service/public-address';
+import type { AppName, Settings } from './settings.ts';
 
 export interface Client {
   readonly client_id: string;

@@ -1,7 +1,7 @@
 // Runs `npm start`: embedded PostgreSQL, both services as child processes, the demo and the printed summary.
 import { readSettings } from './settings.ts';
 import { summary } from './summary.ts';
-import { type StartedParts, startSystem } from './system.ts';
+import { startSystem } from './system.ts';
 
 const PARENT_CHECK_MS = 500;
 const startedAt = performance.now();
@@ -30,7 +30,7 @@ const stopRequested = new Promise<undefined>((resolve) => {
   signal.addEventListener('abort', () => resolve(undefined));
 });
 
-const parts: StartedParts = { services: [], stopFunctions: [] };
+const parts = new AsyncDisposableStack();
 let exitCode = 0;
 const reportError = (error: unknown) => {
   process.stderr.write(`${Error.isError(error) ? error.message : String(error)}\n`);
@@ -38,7 +38,7 @@ const reportError = (error: unknown) => {
 };
 try {
   const settings = readSettings(process.env, process.argv.slice(2));
-  const system = await startSystem({ settings, env: process.env, print, signal }, parts);
+  const system = await startSystem({ settings, env: process.env, print, signal, parts });
   print(summary(settings, system.databases, (performance.now() - startedAt) / 1000, system));
   const failure = await Promise.race([stopRequested, system.failed]);
   if (failure) throw new Error(failure);
@@ -47,6 +47,5 @@ try {
   if (!signal.aborted) reportError(error);
 }
 
-await Promise.all(parts.services.map((service) => service.stop()));
-for (const stop of parts.stopFunctions.reverse()) await stop().catch(reportError);
+await parts.disposeAsync().catch(reportError);
 process.exit(exitCode);

@@ -1,6 +1,6 @@
 // Reads the variables of `npm start` and builds the environment of each service.
 import { join, resolve } from 'node:path';
-import { isLoopback } from '@bay-booking/service/public-address';
+import { isLoopback, isLoopbackHost } from '@bay-booking/service/public-address';
 import type { Secrets } from './data-folder.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -64,10 +64,6 @@ export function readSettings(env: Environment, args: readonly string[]) {
   if (errors.length > 0) throw new Error(errors.join('\n'));
   return { ...settings, ports };
 }
-
-/** Whether a server that listens on `host` is reachable only from this machine. */
-export const isLoopbackHost = (host: string): boolean =>
-  isLoopback(`http://${host.includes(':') ? `[${host}]` : host}`);
 
 /** Social providers and webhooks can be on this machine. Other private IP addresses are not allowed. */
 const loopbackNetworks = '127.0.0.0/8,::1/128';

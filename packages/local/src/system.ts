@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findLauncher, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { findHistoryProblem } from '@bay-booking/service/database/migrate';
+import { isLoopbackHost } from '@bay-booking/service/public-address';
 import { startSocialProviders } from '@bay-booking/social-stand-ins/providers';
 import { runCommand, type Service, startService } from './children.ts';
 import { prepareDataFolder, readSecrets, type Secrets, writePrivately } from './data-folder.ts';
@@ -11,7 +12,7 @@ import { demoData, publishedPasswords, readDemo, reasonForNoDemo } from './demo.
 import { createMails, type Mails } from './demo-page/pages.ts';
 import { startDemoPage } from './demo-page/server.ts';
 import { requireFreePorts, untilReady } from './ready.ts';
-import { type AppName, type Environment, isLoopbackHost, type Settings, serviceEnvironment } from './settings.ts';
+import { type AppName, type Environment, type Settings, serviceEnvironment } from './settings.ts';
 import { bookingCommands } from './summary.ts';
 
 export interface SystemOptions {
@@ -19,17 +20,12 @@ export interface SystemOptions {
   env: Environment;
   print: (line: string) => void;
   signal: AbortSignal;
-}
-
-/** `startSystem` adds each part as soon as it has started, so that the launcher can stop it. */
-export interface StartedParts {
-  services: Service[];
-  /** Called in reverse order after the services have ended. */
-  stopFunctions: (() => Promise<void>)[];
+  /** Stops the started parts, the last one first. */
+  parts: AsyncDisposableStack;
 }
 
 /** @throws {Error} if a part cannot start, or if `signal` aborts. The caller must then stop the started parts. */
-export async function startSystem(options: SystemOptions, parts: StartedParts) {
+export async function startSystem(options: SystemOptions) {
   const { settings, print, signal } = options;
   const { dataDir, databaseServerUrl } = settings;
   prepareDataFolder(dataDir);
@@ -41,11 +37,11 @@ export async function startSystem(options: SystemOptions, parts: StartedParts) {
   }
   await requireFreePorts(settings);
 
-  const server = databaseServerUrl ? externalServer(databaseServerUrl) : await embeddedServer(options, parts);
+  const server = databaseServerUrl ? externalServer(databaseServerUrl) : await embeddedServer(options);
   signal.throwIfAborted();
   const ownSecrets = readSecrets(dataDir, roles);
   const secrets = databaseServerUrl ? await shareSecrets(databaseServerUrl, ownSecrets) : ownSecrets;
-  const standIns = settings.hasDemo && !settings.socialProvidersFile ? await startStandIns(settings, parts) : undefined;
+  const standIns = settings.hasDemo && !settings.socialProvidersFile ? await startStandIns(options) : undefined;
   const socialProvidersFile = settings.socialProvidersFile ?? standIns?.file;
 
   if (!settings.hasDemo) print(`the demo is not loaded: ${reasonForNoDemo(settings)}`);
@@ -53,13 +49,14 @@ export async function startSystem(options: SystemOptions, parts: StartedParts) {
   print('migrating the databases and starting the services');
   const appSettings = { ...settings, socialProvidersFile };
   const mails = createMails();
-  await startApps({ ...options, settings: appSettings, serverUrl: server.url, secrets, parts, onMail: mails.add });
+  const serverUrl = server.url;
+  const services = await startApps({ ...options, settings: appSettings, serverUrl, secrets, onMail: mails.add });
   return {
     databases: server.description,
-    demoPage: await serveDemoPage({ ...options, settings: appSettings }, parts, mails, standIns?.origin),
+    demoPage: await serveDemoPage({ ...options, settings: appSettings }, mails, standIns?.origin),
     standIns: standIns?.origin,
     /** Resolves with a message when a part of the system ends unexpectedly. */
-    failed: Promise.race([server.ended, ...parts.services.map(({ ended }) => ended)]),
+    failed: Promise.race([server.ended, ...services.map(({ ended }) => ended)]),
   };
 }
 
@@ -77,7 +74,7 @@ const externalServer = (url: string) => ({
   ended: new Promise<string>(() => {}),
 });
 
-async function embeddedServer({ settings, print }: SystemOptions, parts: StartedParts) {
+async function embeddedServer({ settings, print, parts }: SystemOptions) {
   print('starting PostgreSQL');
   const { url, port, dataPath, ended, stop } = await startEmbeddedPostgres({
     dataDir: postgresFolder(settings),
@@ -85,7 +82,7 @@ async function embeddedServer({ settings, print }: SystemOptions, parts: Started
     watchdog: true,
     onProgress: print,
   });
-  parts.stopFunctions.push(stop);
+  parts.defer(stop);
   return {
     url,
     description: `PostgreSQL on port ${port}, files in ${dataPath}`,
@@ -94,16 +91,15 @@ async function embeddedServer({ settings, print }: SystemOptions, parts: Started
 }
 
 /** Returns the URL of the stand-ins and the path of a SOCIAL_PROVIDERS_FILE that configures auth to use them. */
-async function startStandIns(settings: Settings, parts: StartedParts) {
+async function startStandIns({ settings, parts }: SystemOptions) {
   const { origin, settings: providers, stop } = await startSocialProviders();
-  parts.stopFunctions.push(stop);
+  parts.defer(stop);
   return { origin, file: writePrivately(settings.dataDir, 'social-providers.json', JSON.stringify(providers)) };
 }
 
 /** Returns the URL of the demo page. The rest of the demo works without this page. */
 async function serveDemoPage(
-  { settings, print }: SystemOptions,
-  parts: StartedParts,
+  { settings, print, parts }: SystemOptions,
   mails: Mails,
   standIns: string | undefined,
 ): Promise<string | undefined> {
@@ -119,7 +115,7 @@ async function serveDemoPage(
   };
   try {
     const { stop } = await startDemoPage({ port, host, demo, mails });
-    parts.stopFunctions.push(stop);
+    parts.defer(stop);
     return `http://localhost:${port}`;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
@@ -132,19 +128,18 @@ async function serveDemoPage(
 interface AppOptions extends SystemOptions {
   serverUrl: string;
   secrets: Secrets;
-  parts: StartedParts;
   onMail: Mails['add'];
 }
 
 /** Starts both apps. If one of them fails, stops the commands of the other before the promise rejects. */
-async function startApps(options: AppOptions): Promise<void> {
+async function startApps(options: AppOptions): Promise<readonly Service[]> {
   const abort = new AbortController();
   const signal = AbortSignal.any([options.signal, abort.signal]);
   const auth = startApp('auth', { ...options, signal });
   // Bookings fetches the keys of auth when it starts, so auth must be ready first.
   const bookings = startApp('bookings', { ...options, signal }, auth);
   try {
-    await Promise.all([auth, bookings]);
+    return await Promise.all([auth, bookings]);
   } catch (error) {
     abort.abort(error);
     await Promise.allSettled([auth, bookings]);
@@ -153,7 +148,7 @@ async function startApps(options: AppOptions): Promise<void> {
 }
 
 /** Prepares an app's database, starts the service after `mayStart` and waits until the service is ready. */
-async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<void>): Promise<void> {
+async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<unknown>): Promise<Service> {
   const { settings, env, print, signal, serverUrl, secrets, parts, onMail } = options;
   const urls = await ensureDatabase(serverUrl, app, secrets.passwords);
   const folder = join(settings.root, 'apps', app);
@@ -171,8 +166,9 @@ async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<vo
   signal.throwIfAborted();
   const serviceEnv = { ...appEnv, DATABASE_URL: urls.service };
   const service = startService({ app, folder, env: serviceEnv, print, onMail, watch: settings.watch });
-  parts.services.push(service);
+  parts.defer(service.stop);
   const port = app === 'auth' ? settings.authPort : settings.bookingsPort;
   const endedEarly = service.ended.then((message) => Promise.reject(new Error(message)));
   await Promise.race([untilReady(settings.host, port, signal), endedEarly]);
+  return service;
 }

@@ -1,9 +1,13 @@
 // Finds settings that are safe only on a developer's machine.
+import { isIPv6 } from 'node:net';
 
 export function isLoopback(url: string): boolean {
   const hostname = URL.parse(url)?.hostname ?? '';
   return /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
 }
+
+/** Whether a server that listens on `host` is reachable only from this machine. */
+export const isLoopbackHost = (host: string): boolean => isLoopback(`http://${isIPv6(host) ? `[${host}]` : host}`);
 
 /** Whether strangers can reach the service. If NODE_ENV is unset, the issuer's host decides. */
 export function isPublicService(environment: NodeJS.ProcessEnv, issuer: string | undefined): boolean {

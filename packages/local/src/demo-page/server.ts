@@ -1,8 +1,7 @@
 // Serves the demo page, which also answers at the redirect URIs of the demo's clients.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { isLoopback } from '@bay-booking/service/public-address';
-import { isLoopbackHost } from '../settings.ts';
+import { isLoopback, isLoopbackHost } from '@bay-booking/service/public-address';
 import { clientsAt, type Demo, isSignedOutPath } from './clients.ts';
 import { headers } from './html.ts';
 import { pushRequest } from './key-client.ts';

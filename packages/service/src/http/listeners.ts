@@ -1,11 +1,10 @@
 // Describes a service's HTTP servers: one for the application and, if METRICS_PORT or MANAGEMENT_PORT is set, one for
 // metrics or for the management API.
 import type { RequestListener } from 'node:http';
-import { isIPv6 } from 'node:net';
 import type { Express } from 'express';
 import type { Listener } from '../lifecycle.ts';
 import type { Metrics } from '../metrics.ts';
-import { isLoopback } from '../public-address.ts';
+import { isLoopback, isLoopbackHost } from '../public-address.ts';
 import { createMetricsApp } from './app.ts';
 import type { MalformedRequestResponder } from './malformed-request.ts';
 
@@ -30,7 +29,7 @@ export function serviceListeners(options: ServiceListenersOptions): readonly Lis
   const { name, app, management, respondToMalformed, metrics, publicUrl } = options;
   const { port, metricsPort, managementPort, host } = options.config;
   const forOwnHost = (handler: RequestListener): RequestListener =>
-    isLoopback(urlOf(host)) ? rejectOtherHosts(handler, publicUrl, respondToMalformed) : handler;
+    isLoopbackHost(host ?? '') ? rejectOtherHosts(handler, publicUrl, respondToMalformed) : handler;
   const listener = { name, handler: forOwnHost(app), port, host, respondToMalformed };
   const listeners: Listener[] = [listener];
   if (metricsPort !== undefined)
@@ -40,13 +39,11 @@ export function serviceListeners(options: ServiceListenersOptions): readonly Lis
   return listeners;
 }
 
-const urlOf = (host = ''): string => `http://${isIPv6(host) ? `[${host}]` : host}`;
-
 /** A web page whose host name leads to a reader's loopback address (DNS rebinding) could use the service. */
 function rejectOtherHosts(handler: RequestListener, publicUrl: string, respond: MalformedRequestResponder) {
   const { hostname } = new URL(publicUrl);
   const listener: RequestListener = (request, response) => {
-    const url = urlOf(request.headers.host);
+    const url = `http://${request.headers.host}`;
     // HTTP/1.0 has no Host header.
     const isOwn = request.headers.host === undefined || isLoopback(url) || URL.parse(url)?.hostname === hostname;
     if (isOwn) return handler(request, response);
