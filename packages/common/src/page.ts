@@ -15,14 +15,6 @@ export interface ListEnvelope<Item> {
   readonly total: number;
 }
 
-export function pageCountOf(total: number, pageSize: number): number {
-  return Math.ceil(total / pageSize);
-}
-
-export function offsetOf({ page, pageSize }: PageRequest): number {
-  return (page - 1) * pageSize;
-}
-
 /**
  * Corrects a total that contradicts the page: items can be created or deleted between the two statements. A page with
  * items proves that at least `offset + shown` items exist, an empty page that at most `offset` exist.
@@ -33,14 +25,14 @@ export function reconcileTotal(shown: number, offset: number, counted: number): 
 
 /** Reads one page and the total. Calls `count` only if the page does not show the total. */
 export async function readPage<Row>(
-  request: PageRequest,
+  { page, pageSize }: PageRequest,
   readRows: (limit: number, offset: number) => Promise<readonly Row[]>,
   count: () => Promise<number>,
 ): Promise<{ readonly rows: readonly Row[]; readonly total: number }> {
-  const offset = offsetOf(request);
-  const rows = await readRows(request.pageSize, offset);
+  const offset = (page - 1) * pageSize;
+  const rows = await readRows(pageSize, offset);
   // A page that is not full is the last page, except an empty page after the end of the list.
-  const isLastPage = rows.length < request.pageSize && (rows.length > 0 || offset === 0);
+  const isLastPage = rows.length < pageSize && (rows.length > 0 || offset === 0);
   if (isLastPage) return { rows, total: offset + rows.length };
   return { rows, total: reconcileTotal(rows.length, offset, await count()) };
 }
@@ -52,7 +44,7 @@ export function listEnvelope<Item>(
   { page, pageSize }: PageRequest,
   hrefOf: (page: number) => string,
 ): ListEnvelope<Item> {
-  const pageCount = pageCountOf(total, pageSize);
+  const pageCount = Math.ceil(total / pageSize);
   const linkTo = (target: number): Link => ({ method: 'GET', href: hrefOf(target) });
   const last = Math.max(pageCount, 1);
   return {

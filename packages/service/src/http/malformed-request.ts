@@ -17,15 +17,8 @@ export function malformedRequestStatus(code: string | undefined): MalformedReque
 }
 
 /** Node's `headers` contains only the first Host header, and a proxy may have used another one. */
-export function hasOneHost({ httpVersion, headers, rawHeaders }: IncomingMessage): boolean {
-  if (headers.host === undefined) return httpVersion === '1.0';
-  let hostHeaders = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] as string;
-    if (name.toLowerCase() === 'host') hostHeaders++;
-  }
-  return hostHeaders === 1;
-}
+export const hasOneHost = ({ httpVersion, headersDistinct: { host } }: IncomingMessage): boolean =>
+  host === undefined ? httpVersion === '1.0' : host.length === 1;
 
 export function sendMalformedResponse(
   socket: Duplex,
