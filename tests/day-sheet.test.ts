@@ -568,6 +568,12 @@ describeInChromium('the day sheet', () => {
     await page.getByLabel('Search', { exact: true }).fill('grac');
     expect(await booking(page, 'Grace').isVisible()).toBe(true);
     expect(await booking(page, 'Søren').isVisible()).toBe(false);
+    await page.setViewportSize({ width: 390, height: 700 });
+    await page.getByLabel('Search', { exact: true }).fill('sør');
+    expect(await booking(page, 'Søren').isVisible()).toBe(true);
+    await page.getByLabel('Search', { exact: true }).fill('grac');
+    expect(await booking(page, 'Grace').isVisible()).toBe(true);
+    await page.setViewportSize(tall.viewport);
     await press(page, 'List');
     expect(await page.locator('.list tbody tr').allTextContents()).toEqual(['10:00–11:00Bay 2Grace']);
     await page.getByLabel('Search', { exact: true }).fill('Grace');

@@ -1,9 +1,10 @@
 // Builds the toolbar of the sheet: location, day, search, view, lock, and the buttons that open forms.
 import type { BookingLocation, Me } from '@bay-booking/client';
-import type { Day } from '../day/day.ts';
+import { type Day, inOrder } from '../day/day.ts';
 import { addDays, dateAt, readDate } from '../day/time.ts';
 import { button, h } from '../dom.ts';
 import { choices } from './choices.ts';
+import { matches } from './grid.ts';
 
 export interface ToolbarActions {
   readonly go: (locationId: string, date: string) => void;
@@ -36,7 +37,15 @@ export function createToolbar(
     autocomplete: 'off',
     placeholder: 'Name or reference',
     value: choices.filter,
-    input: () => choose({ filter: search.value }),
+    input: () => {
+      const first = inOrder(day).find((booking) => matches(booking, search.value));
+      if (search.value && first) selectBay.selectedIndex = day.bays.findIndex(({ id }) => id === first.bayId);
+      choose({ filter: search.value, bay: selectBay.selectedIndex });
+      // The first match can be outside of the window, and on a phone in a bay that is hidden.
+      document
+        .querySelector('.current .booking:not(.filtered)')
+        ?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    },
   });
   const selectLocation = h(
     'select',
