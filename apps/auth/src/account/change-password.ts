@@ -82,9 +82,8 @@ export function createPasswordChange(show: ShowAccount, parts: PasswordChangePar
     await accounts.setPassword(account.id, passwordHash);
     // The old device cookie became invalid with the old password.
     devices.issue(request, response, { id: account.id, passwordHash });
-    await sessionStore.endEverythingElse(account.id, sessionId, {
-      keepClientAccess: field(request, 'keepApplications') === 'yes',
-    });
+    const keepClientAccess = field(request, 'keepApplications') === 'yes';
+    await sessionStore.endEverything(account.id, { keptSession: sessionId, keepClientAccess });
     audit.record({ kind: 'password.changed', accountId: account.id, address: request.ip });
     await emails.sendPasswordChanged(account);
     response.redirect(303, '/account?done=password');

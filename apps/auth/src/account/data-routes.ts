@@ -6,7 +6,8 @@ import type { SignedInHandler, Site } from '../html/site.ts';
 import type { BrowserSessions } from '../interaction/sign-in/browser-session.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { FacilityEmails } from '../portal/facility-emails.ts';
-import { deleteAccount, findSolelyOwned, type OwnedFacility } from './deletion-store.ts';
+import { findSolelyOwned, type OwnedFacility } from '../portal/members/member-store.ts';
+import { deleteAccount } from './deletion-store.ts';
 import { exportAccount } from './export-store.ts';
 
 const accountLinks = [{ href: '/account', text: 'Your account' }];

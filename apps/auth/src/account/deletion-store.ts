@@ -1,12 +1,9 @@
 // Deletes an account with everything that names the person, also in the audit trail, the outbox and invitations.
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
-import { storeEvents } from '../audit/audit.ts';
+import type { Account } from '../accounts/store.ts';
+import { type AuditEvent, storeEvents } from '../audit/audit.ts';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
-
-export interface OwnedFacility {
-  readonly id: string;
-  readonly name: string;
-}
+import { findSolelyOwned, type OwnedFacility } from '../portal/members/member-store.ts';
 
 /** `facilities` would be left without an owner. */
 export type Deletion = 'deleted' | 'not-found' | { readonly facilities: readonly OwnedFacility[] };
@@ -14,18 +11,9 @@ export type Deletion = 'deleted' | 'not-found' | { readonly facilities: readonly
 /** Queues the e-mails about the deletion. `left` has an event for each facility of the account. */
 type MailDeletion = (tx: Queryable, left: readonly LeavingEvent[]) => Promise<void>;
 
-interface LeavingEvent {
-  readonly kind: 'membership.left';
-  readonly accountId: string;
-  readonly facilityId: string;
-  readonly detail: { readonly role: string };
-}
+type LeavingEvent = AuditEvent & { readonly kind: 'membership.left'; readonly facilityId: string };
 
-interface Person {
-  readonly username: string;
-  readonly email: string | null;
-  readonly emailVerified: boolean;
-}
+type Person = Pick<Account, 'username' | 'email' | 'emailVerified'>;
 
 /** Triggers revoke the access tokens (apps/auth/migrations). The running instances send the queued logout tokens. */
 export const deleteAccount = (db: Database, id: string, mail?: MailDeletion): Promise<Deletion> =>
@@ -87,18 +75,6 @@ export async function deleteAccountWithin(tx: Queryable, id: string, mail?: Mail
   await query(tx, 'delete from account where id = $1', [id]);
   return 'deleted';
 }
-
-/** Returns the facilities that would have no owner without this account. */
-export const findSolelyOwned = (on: Queryable, id: string): Promise<readonly OwnedFacility[]> =>
-  query<OwnedFacility>(
-    on,
-    `select f.id, f.name from membership m join facility f on f.id = m.facility_id
-        where m.account_id = $1 and m.role = 'owner' and not exists (
-          select from membership o join account a on a.id = o.account_id
-           where o.facility_id = m.facility_id and o.role = 'owner' and a.disabled_at is null and a.id <> $1)
-        order by f.name`,
-    [id],
-  );
 
 /**
  * Only a proven e-mail address counts. Otherwise anybody could register with another person's e-mail address and delete

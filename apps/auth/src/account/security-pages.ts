@@ -171,7 +171,7 @@ export function securityRoutes(parts: SecurityParts): Router {
     const { account, sessionId } = signedIn;
     const { factor, change, method, done, firstCodes } = added;
     await addFactorToSession(request, response, signedIn, method);
-    if (firstCodes) await sessionStore.endEverythingElse(account.id, sessionId, { keepClientAccess: false });
+    if (firstCodes) await sessionStore.endEverything(account.id, { keptSession: sessionId });
     record(request, signedIn, 'factor.added', factor);
     await emails.sendFactorChanged(account, change);
     if (!firstCodes) return response.redirect(303, returnPathOf(request) ?? `${path}?done=${done}`);

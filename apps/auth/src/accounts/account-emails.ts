@@ -57,7 +57,7 @@ export function createAccountEmails({
     const to = emailAddressOf(account);
     if (!to) return;
     const mail = write({ to, name: nameInEmail(account), link: `${issuer}${path}` });
-    await mailer.enqueue({ ...mail, accountId: account.id });
+    await logFailure(mailer.enqueue({ ...mail, accountId: account.id }), `e-mail “${mail.subject}” was not queued`);
   };
 
   const mailVerificationLink = async ({ id, email, emailVerified }: Account): Promise<void> => {
@@ -101,30 +101,17 @@ export function createAccountEmails({
     },
 
     sendPasswordChanged: (account: Account): Promise<void> =>
-      logFailure(
-        sendNotice(account, '/reset-password', passwordChangedEmail),
-        'e-mail about a changed password was not queued',
-      ),
+      sendNotice(account, '/reset-password', passwordChangedEmail),
 
     /** `change` describes the change, such as `A passkey was added`. */
     sendFactorChanged: (account: Account, change: string): Promise<void> =>
-      logFailure(
-        sendNotice(account, '/account/security', (recipient) => factorChangedEmail(recipient, change)),
-        'e-mail about a second factor was not queued',
-      ),
+      sendNotice(account, '/account/security', (recipient) => factorChangedEmail(recipient, change)),
 
-    sendWrongFactors: (account: Account): Promise<void> =>
-      logFailure(
-        sendNotice(account, '/reset-password', wrongFactorsEmail),
-        'e-mail about wrong second factors was not queued',
-      ),
+    sendWrongFactors: (account: Account): Promise<void> => sendNotice(account, '/reset-password', wrongFactorsEmail),
 
     /** `provider` is the title of the provider. */
     sendSocialLinked: (account: Account, provider: string): Promise<void> =>
-      logFailure(
-        sendNotice(account, '/account', (recipient) => socialLinkedEmail(recipient, provider)),
-        'e-mail about a linked identity was not queued',
-      ),
+      sendNotice(account, '/account', (recipient) => socialLinkedEmail(recipient, provider)),
 
     /** Verifies the e-mail address that received the link. Returns false if the link no longer works. */
     async verifyEmail(token: string, address: string | undefined): Promise<boolean> {

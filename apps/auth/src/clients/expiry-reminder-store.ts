@@ -1,18 +1,15 @@
 // Sends an e-mail to the owner of a service account 14 and 3 days before one of its personal access tokens expires.
 import { type Database, query, transaction } from '@bay-booking/service/database/database';
 import { emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
+import type { Account } from '../accounts/store.ts';
 import { expiringTokenEmail } from '../outbox/email-templates.ts';
 import type { Mailer } from '../outbox/mailer.ts';
 import { isActiveClient } from './store.ts';
 
-interface ExpiringToken {
+interface ExpiringToken extends Pick<Account, 'name' | 'username' | 'email' | 'emailVerified'> {
   readonly id: string;
   readonly accountId: string;
   readonly tokenName: string | null;
-  readonly name: string | null;
-  readonly username: string;
-  readonly email: string | null;
-  readonly emailVerified: boolean;
   readonly expiresAt: Date;
 }
 

@@ -2,10 +2,9 @@
 // who cannot sign in, and to repeat deletions after a backup was restored.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
-import { createLogger } from '@bay-booking/service/logging';
 import { withDatabase } from '@bay-booking/service/with-database';
 import { deleteAccount } from '../account/deletion-store.ts';
-import { createAudit } from '../audit/audit.ts';
+import { storeEvents } from '../audit/audit.ts';
 
 runCommand(async () => {
   const [id, ...rest] = process.argv.slice(2);
@@ -16,9 +15,7 @@ runCommand(async () => {
     if (outcome === 'not-found') throw new Error(`there is no account ${id}`);
     if (outcome !== 'deleted')
       throw new Error(`the account is the last owner of ${outcome.facilities.map(({ name }) => name).join(', ')}`);
-    const audit = createAudit({ db, logger: createLogger({ service: 'auth', level: 'silent' }) });
-    audit.record({ kind: 'account.deleted', accountId: id, detail: { operator: 'delete-account' } });
-    await audit.flush();
+    await storeEvents(db, [{ kind: 'account.deleted', accountId: id, detail: { operator: 'delete-account' } }]);
     process.stdout.write(`deleted ${id}\n`);
   });
 });

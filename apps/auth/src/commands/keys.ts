@@ -12,9 +12,8 @@ import {
   readConfig,
 } from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
-import { createLogger } from '@bay-booking/service/logging';
 import { withDatabase } from '@bay-booking/service/with-database';
-import { createAudit } from '../audit/audit.ts';
+import { storeEvents } from '../audit/audit.ts';
 import { createFactorStore } from '../factors/store.ts';
 import { createKeyStore, keyPublishDelaySeconds } from '../signing-keys/store.ts';
 
@@ -29,8 +28,6 @@ runCommand(async () => {
     newKey: optional('NEW_KEY_ENCRYPTION_KEY', encryptionKey),
   });
   await withDatabase({ url: config.databaseUrl, applicationName: 'auth keys' }, async (db) => {
-    // The events are stored in the database. They are not logged, because the output of the command is a list of keys.
-    const audit = createAudit({ db, logger: createLogger({ service: 'auth', level: 'silent' }) });
     const keys = createKeyStore({ db, encryptionKeys: config.encryptionKeys });
     // Throws if KEY_ENCRYPTION_KEY is not the key of the running instances. These instances could not decrypt a signing
     // key that this command encrypts with another key.
@@ -42,11 +39,11 @@ runCommand(async () => {
       await keys.rotate(delay);
       // If the delay is 0, the new key may already sign, so this command makes it the current key.
       if (delay === 0) await keys.advance();
-      audit.record({ kind: 'keys.rotated', detail: { delay } });
+      await storeEvents(db, [{ kind: 'keys.rotated', detail: { delay } }]);
     } else if (command === 'remove') {
       if (!argument) throw new Error(usage);
       if (!(await keys.deleteRetired(argument))) throw new Error(`there is no retired key ${argument}`);
-      audit.record({ kind: 'keys.removed', detail: { kid: argument } });
+      await storeEvents(db, [{ kind: 'keys.removed', detail: { kid: argument } }]);
     } else if (command === 'reseal') {
       const [first, second] = config.encryptionKeys;
       if (!config.newKey && !second)
@@ -54,9 +51,8 @@ runCommand(async () => {
       const newKey = config.newKey ?? first;
       await createFactorStore({ db, encryptionKeys: config.encryptionKeys }).reencrypt(newKey);
       await keys.reencrypt(newKey);
-      audit.record({ kind: 'keys.resealed' });
+      await storeEvents(db, [{ kind: 'keys.resealed' }]);
     }
-    await audit.flush();
     // Every command ends with the list of the keys. The command `list` does nothing else.
     for (const { kid, alg, state, signsFrom, deleteAfter } of await keys.list()) {
       const until = deleteAfter ? `  published until ${deleteAfter.toISOString()}` : '';

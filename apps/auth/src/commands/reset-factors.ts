@@ -6,7 +6,7 @@ import { createLogger } from '@bay-booking/service/logging';
 import { withDatabase } from '@bay-booking/service/with-database';
 import { emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
 import { createAccountStore } from '../accounts/store.ts';
-import { createAudit } from '../audit/audit.ts';
+import { storeEvents } from '../audit/audit.ts';
 import { deleteFactors } from '../factors/store.ts';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
 import { factorChangedEmail } from '../outbox/email-templates.ts';
@@ -27,9 +27,7 @@ runCommand(async () => {
     await deleteFactors(db, account.id);
     // The running instances send the queued logout tokens and the e-mail.
     await createSessionStore({ db, sendLogoutTokens: () => {} }).endEverything(account.id);
-    const audit = createAudit({ db, logger: createLogger({ service: 'auth', level: 'silent' }) });
-    audit.record({ kind: 'factor.reset', accountId: account.id, detail: { operator: 'reset-factors' } });
-    await audit.flush();
+    await storeEvents(db, [{ kind: 'factor.reset', accountId: account.id, detail: { operator: 'reset-factors' } }]);
     const to = emailAddressOf(account);
     if (to !== undefined) {
       const recipient = { to, name: nameInEmail(account), link: `${issuer}/account/security` };

@@ -19,6 +19,12 @@ export interface SessionStoreOptions {
   readonly sendLogoutTokens: () => void;
 }
 
+export interface KeptAccess {
+  /** The `uid` of a session. */
+  readonly keptSession?: string;
+  readonly keepClientAccess?: boolean;
+}
+
 /** The models of codes and stored tokens, as a list in SQL. */
 const codesAndTokens = "'AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode'";
 
@@ -51,39 +57,19 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
       return rows.length;
     },
 
-    /** Deletes all sessions, grants, codes and stored tokens of the account. A trigger revokes its JWTs. */
-    async endEverything(accountId: string): Promise<void> {
-      await query(
-        db,
-        `with sessions as (delete from browser_session where account_id = $1),
-         pending as (delete from pending_sign_in where account_id = $1),
-         deleted as (
-           delete from oidc_artifact where account_id = $1
-              and model in ('Session', 'Grant', ${codesAndTokens})
-           returning model, account_id, payload),
-         ended as (select account_id, payload from deleted where model = 'Session')
-         ${queueLogoutTokens}`,
-        [accountId],
-      );
-      sendLogoutTokens();
-    },
-
     /**
-     * Like `endEverything`, but keeps the session `uid`, and with `keepClientAccess` also the grants, codes and tokens
-     * that clients got in it. Otherwise `emptied` removes the list of clients (`authorizations`) from the session.
+     * Deletes all sessions, grants, codes and stored tokens of the account. A trigger revokes its JWTs. If there is a
+     * `keptSession`, that session stays, and with `keepClientAccess` also the grants, codes and tokens that clients got
+     * in it. Otherwise `emptied` removes the list of clients (`authorizations`) from the session.
      */
-    async endEverythingElse(
-      accountId: string,
-      uid: string,
-      { keepClientAccess }: { keepClientAccess: boolean },
-    ): Promise<void> {
+    async endEverything(accountId: string, { keptSession, keepClientAccess = false }: KeptAccess = {}): Promise<void> {
       await query(
         db,
         `with kept_grant as (
            select a.value ->> 'grantId' as grant_id
              from oidc_artifact s, jsonb_each(coalesce(s.payload -> 'authorizations', '{}')) a
             where s.model = 'Session' and s.account_id = $1 and s.uid = $2 and $3),
-         sessions as (delete from browser_session where account_id = $1 and uid <> $2),
+         sessions as (delete from browser_session where account_id = $1 and uid is distinct from $2),
          pending as (delete from pending_sign_in where account_id = $1),
          deleted as (
            delete from oidc_artifact t where t.account_id = $1
@@ -102,7 +88,7 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
            select account_id, payload from deleted where model = 'Session'
            union all select account_id, payload from kept_session)
          ${queueLogoutTokens}`,
-        [accountId, uid, keepClientAccess],
+        [accountId, keptSession, keepClientAccess],
       );
       sendLogoutTokens();
     },

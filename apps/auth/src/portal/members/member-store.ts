@@ -42,8 +42,9 @@ export interface FacilityOfAccount {
   readonly hasOtherFacilities: boolean;
 }
 
-export interface FacilitySummary
-  extends Omit<FacilityOfAccount, 'hasOtherFacilities' | 'requiresSecondFactor' | 'isDisabled'> {
+export type OwnedFacility = Pick<FacilityOfAccount, 'id' | 'name'>;
+
+export interface FacilitySummary extends Pick<FacilityOfAccount, 'id' | 'name' | 'role' | 'timeZone'> {
   readonly people: number;
   readonly serviceAccounts: number;
 }
@@ -77,6 +78,18 @@ export const withdrawInvitations = (
     [facilityId, accountId, which],
   );
 
+/** Returns the facilities that would have no owner without this account. */
+export const findSolelyOwned = (on: Queryable, id: string): Promise<readonly OwnedFacility[]> =>
+  query<OwnedFacility>(
+    on,
+    `select f.id, f.name from membership m join facility f on f.id = m.facility_id
+        where m.account_id = $1 and m.role = 'owner' and not exists (
+          select from membership o join account a on a.id = o.account_id
+           where o.facility_id = m.facility_id and o.role = 'owner' and a.disabled_at is null and a.id <> $1)
+        order by f.name`,
+    [id],
+  );
+
 export type MemberStore = ReturnType<typeof createMemberStore>;
 
 export function createMemberStore({ db }: { db: Database }) {
@@ -84,16 +97,6 @@ export function createMemberStore({ db }: { db: Database }) {
     const sql = `select ${columns} from ${source} where m.facility_id = $1 and a.id = $2`;
     const [row] = await query<Member>(database, sql, [facilityId, accountId]);
     return row;
-  };
-
-  const isLastOwner = async (tx: Queryable, facilityId: string, accountId: string): Promise<boolean> => {
-    const others = await query(
-      tx,
-      `select 1 as other from membership m join account a on a.id = m.account_id
-        where m.facility_id = $1 and m.role = 'owner' and a.disabled_at is null and a.id <> $2 limit 1`,
-      [facilityId, accountId],
-    );
-    return others.length === 0;
   };
 
   /** Runs `change` if it is permitted and the member is not the last owner. */
@@ -107,7 +110,8 @@ export function createMemberStore({ db }: { db: Database }) {
       const member = actor && (await find(facilityId, accountId, tx));
       if (!actor || !member) return { error: 'not-found' };
       if (!isPermitted(actor, member)) return { error: 'not-permitted' };
-      if (member.role === 'owner' && (await isLastOwner(tx, facilityId, accountId))) return { error: 'last-owner' };
+      const solelyOwned = member.role === 'owner' ? await findSolelyOwned(tx, accountId) : [];
+      if (solelyOwned.some(({ id }) => id === facilityId)) return { error: 'last-owner' };
       return { previousRole: member.role, withdrawnInvitations: await change(tx, member) };
     });
 

@@ -20,18 +20,13 @@ import {
   findFacilityTokens,
   revokeFacilityToken,
 } from './facility-token-store.ts';
-import { accessTexts } from './token-pages.ts';
+import { accessTexts, tokenNameOf, tokenNotices } from './token-pages.ts';
 
 type TokenHandler = (
   request: Request,
   response: Response,
   context: ManagerContext & { token: FacilityToken },
 ) => Promise<void>;
-
-const notices: Readonly<Record<string, string>> = {
-  revoked: 'The token was revoked. Within 15 seconds, the Bookings API rejects its access tokens.',
-};
-const nameOf = ({ name }: FacilityToken): string => name || 'this token';
 
 export interface FacilityTokenParts {
   readonly db: Database;
@@ -61,7 +56,7 @@ export function facilityTokenRoutes({ db, audit, facilityEmails }: FacilityToken
         title: `Tokens of ${facility.name}`,
         width: 'wide',
         breadcrumbs: breadcrumbsOfFacilityPage(facility),
-        notice: textOfKey(notices, queryText(request, 'notice')),
+        notice: textOfKey(tokenNotices, queryText(request, 'notice')),
       },
     );
   };
@@ -78,7 +73,7 @@ export function facilityTokenRoutes({ db, audit, facilityEmails }: FacilityToken
         danger: true,
         cancel: `${facility.path}/tokens`,
       },
-      { title: `Revoke ${nameOf(token)} of ${token.account}?`, breadcrumbs: breadcrumbsBelowFacility(facility) },
+      { title: `Revoke ${tokenNameOf(token)} of ${token.account}?`, breadcrumbs: breadcrumbsBelowFacility(facility) },
     );
 
   const revoke: TokenHandler = async (request, response, { facility, signedIn, token }) => {

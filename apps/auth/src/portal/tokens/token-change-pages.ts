@@ -11,7 +11,7 @@ import type { MemberStore } from '../members/member-store.ts';
 import { actorOf, idParameter, type PortalPages, timeZoneOf, tokensBreadcrumb } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
 import type { SubmittedForms } from './submitted-form-store.ts';
-import { tokenPath } from './token-pages.ts';
+import { tokenNameOf, tokenPath } from './token-pages.ts';
 
 interface TokenContext {
   readonly signedIn: SignedIn;
@@ -66,7 +66,7 @@ export function tokenChangeRoutes(
       response,
       'rotate',
       { ...confirmationOf(context, 'rotate'), button: 'Create the new secret', overlaps, formId: randomToken(), error },
-      { title: `New secret for ${nameOf(context.token)}`, status, breadcrumbs: [tokensBreadcrumb] },
+      { title: `New secret for ${tokenNameOf(context.token)}`, status, breadcrumbs: [tokensBreadcrumb] },
     );
 
   const path = '/portal/tokens/:clientId';
@@ -111,7 +111,7 @@ export function tokenChangeRoutes(
           response,
           'revoke-token',
           { ...confirmationOf(context, 'revoke'), button: 'Revoke the token', danger: true },
-          { title: `Revoke ${nameOf(context.token)}?`, breadcrumbs: [tokensBreadcrumb] },
+          { title: `Revoke ${tokenNameOf(context.token)}?`, breadcrumbs: [tokensBreadcrumb] },
         ),
       ),
     ),
@@ -134,9 +134,6 @@ export function tokenChangeRoutes(
   );
   return router;
 }
-
-/** An imported token may have no name. */
-const nameOf = ({ name }: PersonalAccessToken): string => name || 'this token';
 
 const confirmationOf = ({ token, timeZone }: TokenContext, page: string) => ({
   token,

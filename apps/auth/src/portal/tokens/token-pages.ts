@@ -43,10 +43,13 @@ export const accessTexts: Readonly<Record<TokenAccess, readonly [name: string, d
 const accessLevelsAt = (facilities: readonly FacilitySummary[]): readonly TokenAccess[] =>
   accessLevels.filter((level) => level !== 'manage' || facilities.some(({ role }) => role === 'facility-manager'));
 
+/** An imported token may have no name. */
+export const tokenNameOf = ({ name }: { readonly name: string }): string => name || 'this token';
+
 export const tokenPath = (clientId: string): string => `/portal/tokens/${encodeURIComponent(clientId)}`;
 
 /** The texts that confirm a change. The query parameter `notice` is the key of a text. */
-const notices: Readonly<Record<string, string>> = {
+export const tokenNotices: Readonly<Record<string, string>> = {
   revoked: 'The token was revoked. Within 15 seconds, the Bookings API rejects its access tokens.',
 };
 
@@ -70,7 +73,7 @@ export function createTokenPages(
       expiresInDays = defaultDays,
       access = '',
       chosen,
-      notice = textOfKey(notices, queryText(response.req, 'notice')),
+      notice = textOfKey(tokenNotices, queryText(response.req, 'notice')),
       ...state
     } = {},
   ) => {
