@@ -6,7 +6,7 @@ import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
 import { createApp } from './app.ts';
 import { migrationsDirectory, readBookingsConfig } from './config.ts';
-import { malformedRequestResponse } from './http/error-responses.ts';
+import { malformedRequestResponse } from './http/response.ts';
 import { isoTimestamps } from './time/timestamps.ts';
 
 runService(async () => {

@@ -7,7 +7,7 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Response } from 'supertest';
-import { malformedRequestResponse } from '../src/http/error-responses.ts';
+import { malformedRequestResponse } from '../src/http/response.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { closeExtraSystems, createExtraSystem, createTestSystem } from './support/test-system.ts';
 
