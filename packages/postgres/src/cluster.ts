@@ -24,11 +24,10 @@ export async function ensureCluster(options: ClusterOptions): Promise<string> {
   const versionFile = join(data, 'PG_VERSION');
   if (!existsSync(versionFile)) await createCluster(options);
   const version = readFileSync(versionFile, 'utf8').trim();
-  if (version !== String(binaries.majorVersion) || !existsSync(passwordFile(data))) {
-    throw new Error(
-      `${data} was made by another version (PostgreSQL ${version}, this is ${binaries.majorVersion}): ` +
-        'move it away to start with a new one',
-    );
+  const isSameVersion = version === String(binaries.majorVersion);
+  if (!isSameVersion || !existsSync(passwordFile(data))) {
+    const maker = isSameVersion ? 'a development version' : `PostgreSQL ${version} (this is ${binaries.majorVersion})`;
+    throw new Error(`${data} was made by ${maker}: move it away to start with a new one`);
   }
   return readFileSync(passwordFile(data), 'utf8').trim();
 }

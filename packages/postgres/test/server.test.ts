@@ -243,7 +243,7 @@ describe('the launcher prints an error', () => {
     mkdirSync(dataDir);
     writeFileSync(join(dataDir, 'PG_VERSION'), '9\n');
     const { server } = await launch();
-    expect(server.error).toMatch(/was made by another version \(PostgreSQL 9, this is \d+\): move it away/);
+    expect(server.error).toMatch(/was made by PostgreSQL 9 \(this is \d+\): move it away/);
   });
 
   test('with the end of the server log, if a setting is invalid', async () => {
