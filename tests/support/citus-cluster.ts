@@ -49,6 +49,8 @@ const nodeSettings = {
   max_worker_processes: 64,
   max_replication_slots: 64,
   max_wal_senders: 64,
+  // With fewer shards than the default of 32, tables are distributed faster.
+  'citus.shard_count': 8,
   // The interval at which Citus completes the two-phase commits that a crash has interrupted.
   'citus.recover_2pc_interval': '5s',
   log_min_messages: 'warning',
