@@ -4,6 +4,16 @@ import type { Access } from './scopes.ts';
 import type { ValidationError } from './validation.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
+/** The schema of an object in a response. */
+export function responseSchema<const Properties extends object, Optional extends keyof Properties = never>(
+  properties: Properties,
+  optional: readonly Optional[] = [],
+) {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name as Optional));
+  type Name = Exclude<keyof Properties, Optional>;
+  return { type: 'object', required: required as Name[], additionalProperties: false, properties } as const;
+}
+
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 export interface ValueDescription {

@@ -1,26 +1,15 @@
 // Describes and handles the list of the changes that operators made.
-import { type Endpoint, endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
+import { type Endpoint, endpointDefiner, responseSchema, type Schema } from '@bay-booking/common/endpoint';
 import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import { pageQuery } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { filterRows } from '@bay-booking/service/page-statements';
 import type { Entry } from './record.ts';
-import { objectSchema, text, withFilters } from './schemas.ts';
-
-export interface EventRow {
-  readonly number: number;
-  readonly at: string | Date;
-  readonly action: string;
-  readonly clientId: string;
-  readonly facilityId: string | null;
-  /** The path of the record below `/management/`. */
-  readonly target: string;
-  readonly changed: readonly string[];
-}
+import { text, withFilters } from './schemas.ts';
 
 export interface EventSource {
-  /** A statement that returns every event as an `EventRow`. */
+  /** A statement that returns every event as it is in the list, with "clientId" instead of `actor`. */
   readonly rows: string;
   /** The filters that only this service has, and their conditions (packages/service/src/page-statements.ts). */
   readonly filters?: Readonly<Record<string, Schema>>;
@@ -32,11 +21,11 @@ const defaultLimit = 100;
 const number = { type: 'integer', minimum: 0 } as const;
 const dateTime = { type: 'string', format: 'date-time' } as const;
 
-const item = objectSchema({
+const item = responseSchema({
   number,
   at: dateTime,
   action: { type: 'string', description: 'Such as facility.updated.' },
-  actor: objectSchema({
+  actor: responseSchema({
     clientId: { type: 'string', description: 'The client, or the name of the command, such as import.' },
   }),
   facilityId: { type: ['string', 'null'] },
@@ -44,7 +33,7 @@ const item = objectSchema({
   changed: { type: 'array', items: { type: 'string' }, description: 'The names of the fields that changed.' },
 });
 
-export const eventListSchema = objectSchema({
+export const eventListSchema = responseSchema({
   items: { type: 'array', items: item },
   last: { ...number, description: 'The number of the last item, or the value of after if there is no item.' },
   _links: linksSchema('self', 'next'),
@@ -101,5 +90,6 @@ function createFind({ rows, conditions }: EventSource, comparison: '>' | '<', or
   const columns = 'number::float8 as number, at, action, "clientId", "facilityId", target, changed';
   const limit = `limit $${values({}).length + 1}`;
   const statement = `select ${columns} from (${rows}) e where true${sql} order by e.number ${order} ${limit}`;
-  return (on: Queryable, filter: Entry, count: number) => query<EventRow>(on, statement, [...values(filter), count]);
+  return (on: Queryable, filter: Entry, count: number) =>
+    query<{ number: number; clientId: string }>(on, statement, [...values(filter), count]);
 }

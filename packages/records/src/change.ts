@@ -1,18 +1,13 @@
 // Makes one change of an operator in one transaction, rolls back a dry run, and repeats stored responses.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import { type Database, query, Rollback, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { query, Rollback, type Transaction, transaction } from '@bay-booking/service/database/database';
+import type { RecordStore } from './import.ts';
 
 export interface ManagementResponse extends EndpointResponse {
   /** What a dry run says. Default: `delete` for DELETE, otherwise `update`. */
   readonly action?: string;
   /** Not called after a dry run, and not for a repeated request. */
   readonly onCommit?: () => void;
-}
-
-export interface ChangeStore {
-  readonly db: Database;
-  /** One transaction at a time changes records, so that events become visible in the order of their numbers. */
-  readonly lock: (tx: Transaction) => Promise<unknown>;
 }
 
 export interface ChangeRequest {
@@ -33,7 +28,7 @@ export class KeyReused extends Error {}
 
 /** @throws {KeyReused} if the key was used before with another request */
 export async function change(
-  { db, lock, isLong = false }: ChangeStore & { readonly isLong?: boolean },
+  { db, lock, isLong = false }: Pick<RecordStore, 'db' | 'lock'> & { readonly isLong?: boolean },
   { dryRun, key }: ChangeRequest,
   work: (tx: Transaction) => Promise<ManagementResponse>,
 ): Promise<ManagementResponse> {

@@ -1,13 +1,16 @@
 // Applies the records of a file or of a PUT in one transaction. A dry run is the same, rolled back.
 import { setImmediate } from 'node:timers/promises';
-import { type Transaction, transaction } from '@bay-booking/service/database/database';
-import { type ChangeRequest, type ChangeStore, change } from './change.ts';
+import { type Database, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { type ChangeRequest, change } from './change.ts';
 import { allKinds, type EntryReader, type FileEntry } from './entries.ts';
 import type { ManagementErrors } from './problems.ts';
 import { type AnyKind, type ChangeContext, type Entry, type Outcome, type Problem, problem } from './record.ts';
 
 /** What the functions of this package need of a service. */
-export interface RecordStore extends ChangeStore {
+export interface RecordStore {
+  readonly db: Database;
+  /** One transaction at a time changes records, so that events become visible in the order of their numbers. */
+  readonly lock: (tx: Transaction) => Promise<unknown>;
   /** The sections of a file, in the order in which they are written and deleted in reverse. */
   readonly roots: readonly AnyKind[];
   readonly reader: EntryReader;

@@ -1,4 +1,5 @@
 // Defines the JSON Schemas of the management APIs that do not depend on the records.
+import { responseSchema } from '@bay-booking/common/endpoint';
 import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 
 /** An id or a name of a filter. */
@@ -8,29 +9,20 @@ export const dryRunQuery = {
   dryRun: { type: 'boolean', description: 'Whether nothing is written. The response then says what would be done.' },
 } as const;
 
-/** An object of a response, which has all of these fields. */
-export const objectSchema = <const Properties extends object>(properties: Properties) =>
-  ({
-    type: 'object',
-    required: Object.keys(properties) as (keyof Properties)[],
-    additionalProperties: false,
-    properties,
-  }) as const;
-
 const string = { type: 'string' } as const;
 const errors = { ...errorEnvelopeSchema.properties.errors, minItems: 0, description: 'Empty unless action is error.' };
 
-export const dryRunSchema = objectSchema({
+export const dryRunSchema = responseSchema({
   action: { enum: ['create', 'update', 'unchanged', 'delete', 'error'] },
   errors,
 });
 
-const row = objectSchema({
+const row = responseSchema({
   path: { type: 'string', description: 'The JSON Pointer of the record in the body.' },
   action: { enum: ['create', 'update', 'unchanged', 'error'] },
   errors,
 });
-export const importResultSchema = objectSchema({ entries: { type: 'array', items: row } });
+export const importResultSchema = responseSchema({ entries: { type: 'array', items: row } });
 
 export const idempotencyKeyHeader = {
   'Idempotency-Key': {

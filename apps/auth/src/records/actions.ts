@@ -1,11 +1,11 @@
 // Describes and handles what operators do to accounts, clients, invitations and tokens besides changing their records.
-import type { Endpoint, EndpointRequest } from '@bay-booking/common/endpoint';
+import { type Endpoint, type EndpointRequest, responseSchema } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { change } from '@bay-booking/records/change';
 import type { RecordStore } from '@bay-booking/records/import';
 import { problem } from '@bay-booking/records/record';
 import { type Caller, changeOf, listEndpoint } from '@bay-booking/records/record-endpoints';
-import { objectSchema, text } from '@bay-booking/records/schemas';
+import { text } from '@bay-booking/records/schemas';
 import type { Transaction } from '@bay-booking/service/database/database';
 import { type createAccountEmails, emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
 import { isEmailAddress } from '../accounts/field-rules.ts';
@@ -44,7 +44,7 @@ const nullable = { type: ['string', 'null'] } as const;
 const time = { type: 'string', format: 'date-time' } as const;
 const nullableTime = { type: ['string', 'null'], format: 'date-time' } as const;
 const facilityId = { ...text, description: 'Facility ID.' } as const;
-const token = objectSchema({
+const token = responseSchema({
   client_id: string,
   name: nullable,
   accountId: string,
@@ -54,7 +54,7 @@ const token = objectSchema({
   lastUsedAt: nullableTime,
   expiresAt: nullableTime,
 });
-const invitation = objectSchema({
+const invitation = responseSchema({
   id: string,
   facilityId: string,
   email: string,
@@ -153,7 +153,7 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       success: {
         status: 200,
         description: 'The new secret.',
-        schema: objectSchema({ client_id: string, client_secret: { ...string, description: 'Shown once.' } }),
+        schema: responseSchema({ client_id: string, client_secret: { ...string, description: 'Shown once.' } }),
         example: { client_id: 'till', client_secret: 'bbs_example' },
       },
       work: async (tx, id, { body: { overlapHours = defaultOverlapHours } }) => {
@@ -229,7 +229,7 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       success: {
         status: 201,
         description: 'The mail is queued.',
-        schema: objectSchema({ id: string, facilityId: string, email: string, role: { enum: ['owner'] } }),
+        schema: responseSchema({ id: string, facilityId: string, email: string, role: { enum: ['owner'] } }),
         example: { id: 'inv-Zm9vYmFyYmF6', facilityId: 'fac-north', email: 'owner@north.example', role: 'owner' },
       },
       work: async (tx, id, { body: { email }, dryRun }) => {

@@ -1,4 +1,5 @@
 // The record facility: no token names a facility that is disabled.
+import { responseSchema } from '@bay-booking/common/endpoint';
 import {
   checkTimeZone,
   createReads,
@@ -8,12 +9,11 @@ import {
   Stored,
   toWrite,
 } from '@bay-booking/records/record';
-import { objectSchema } from '@bay-booking/records/schemas';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import { findDeleted, line, storeOperatorEvents } from './outcomes.ts';
 
-const schema = objectSchema({ id: line, name: line, timeZone: line, disabled: { type: 'boolean' } });
+const schema = responseSchema({ id: line, name: line, timeZone: line, disabled: { type: 'boolean' } });
 type Facility = FromSchema<typeof schema>;
 
 const defaults = { timeZone: 'UTC', disabled: false };

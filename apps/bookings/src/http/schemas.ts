@@ -1,21 +1,13 @@
 // Defines the JSON Schemas that several resources share (docs/behaviour.md, "Validation").
 import { linksSchema } from '@bay-booking/common/links';
 
+export { responseSchema } from '@bay-booking/common/endpoint';
+
 export const dateTimeSchema = { type: 'string', format: 'date-time' } as const;
 
 export const editLinksSchema = linksSchema('self', 'edit', 'delete');
 
 export const noLinksSchema = { type: 'object', additionalProperties: false, description: 'Empty.' } as const;
-
-/** The schema of an object in a response. */
-export function responseSchema<const Properties extends object, Optional extends keyof Properties = never>(
-  properties: Properties,
-  optional: readonly Optional[] = [],
-) {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name as Optional));
-  type Name = Exclude<keyof Properties, Optional>;
-  return { type: 'object', required: required as Name[], additionalProperties: false, properties } as const;
-}
 
 /** The validation also rejects lone surrogates, which a pattern cannot exclude in every language. */
 export function patternWithout(range: string): string {
