@@ -5,8 +5,8 @@ import { pageQuery } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { filterRows } from '@bay-booking/service/page-statements';
-import type { Entry } from './record.ts';
-import { text, withFilters } from './schemas.ts';
+import { type Entry, filterText } from './record.ts';
+import { withFilters } from './record-endpoints.ts';
 
 export interface EventSource {
   /** A statement that returns every event as it is in the list, with "clientId" instead of `actor`. */
@@ -45,8 +45,8 @@ const commonQuery = {
   startDate: { ...dateTime, description: 'Events from this time.' },
   endDate: { ...dateTime, description: 'Events before this time.' },
   order: { enum: ['oldest', 'newest'], description: 'Which events come first; oldest if left out.' },
-  action: { ...text, description: 'Such as facility.updated.' },
-  facilityId: { ...text, description: 'Facility ID.' },
+  action: { ...filterText, description: 'Such as facility.updated.' },
+  facilityId: { ...filterText, description: 'Facility ID.' },
   pageSize: { ...pageSize, description: `Maximum number of items; ${defaultLimit} if left out.` },
 } as const;
 

@@ -1,5 +1,5 @@
 // Creates the management API of a service: its endpoints, router and OpenAPI document.
-import { type Endpoint, endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
+import { type Endpoint, endpointDefiner, responseSchema, type Schema } from '@bay-booking/common/endpoint';
 import { ApiError, errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { linkSchema } from '@bay-booking/common/links';
 import { openApiDocument } from '@bay-booking/common/openapi';
@@ -19,7 +19,6 @@ import {
   withCommonParts,
 } from './record-endpoints.ts';
 import { managementRouter, type RouterOptions } from './router.ts';
-import { dryRunSchema, importResultSchema } from './schemas.ts';
 
 export interface ManagementOptions extends RecordContext, RouterOptions {
   readonly title: string;
@@ -42,6 +41,18 @@ export interface ManagementOptions extends RecordContext, RouterOptions {
 const defineEndpoint = endpointDefiner<Caller>();
 const maxImportBytes = 50_000_000;
 const tag = 'Operations';
+
+const errors = { ...errorEnvelopeSchema.properties.errors, minItems: 0, description: 'Empty unless action is error.' };
+const dryRunSchema = responseSchema({
+  action: { enum: ['create', 'update', 'unchanged', 'delete', 'error'] },
+  errors,
+});
+const row = responseSchema({
+  path: { type: 'string', description: 'The JSON Pointer of the record in the body.' },
+  action: { enum: ['create', 'update', 'unchanged', 'error'] },
+  errors,
+});
+const importResultSchema = responseSchema({ entries: { type: 'array', items: row } });
 
 export function createManagement(options: ManagementOptions): Router {
   const { store, link, baseUrl, scope } = options;

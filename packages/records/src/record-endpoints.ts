@@ -10,14 +10,6 @@ import { schemasOf } from './entries.ts';
 import { applyEntries, prepareEntries, type RecordStore } from './import.ts';
 import type { ManagementErrors } from './problems.ts';
 import { type AnyKind, type Entry, type Problem, problem, type Stored } from './record.ts';
-import {
-  dryRunQuery,
-  etagHeader,
-  idempotencyKeyHeader,
-  ifMatchHeader,
-  ifNoneMatchHeader,
-  withFilters,
-} from './schemas.ts';
 
 export interface Caller {
   readonly clientId: string;
@@ -37,6 +29,15 @@ const defineEndpoint = endpointDefiner<Caller>();
 export const capital = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
 const tag = 'Records';
 const defaultPageSize = 50;
+
+const string = { type: 'string' } as const;
+const ifMatchHeader = {
+  'If-Match': { description: 'The request fails with 412 unless the ETag is one of these.', schema: string },
+};
+
+/** The query of a list. The type of the result leaves out the filters, which only a service knows. */
+export const withFilters = <const Properties extends object>(properties: Properties, filters: object) =>
+  ({ type: 'object', properties: { ...filters, ...properties } as Properties }) as const;
 
 /** The change that a request makes. The router adds it to the request. */
 export const changeOf = (request: unknown): ChangeRequest => (request as { readonly change: ChangeRequest }).change;
@@ -77,7 +78,8 @@ export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly
   const { name, collection, key, example, notes } = kind;
   const { record, body } = schemasOf(kind);
   const path = `/management/${collection}`;
-  const success = { status: 200, description: `The ${name}.`, schema: record, example, headers: etagHeader };
+  const headers = { ETag: { description: 'Changes with the record and its secrets.', schema: string } };
+  const success = { status: 200, description: `The ${name}.`, schema: record, example, headers };
   const notFound = () => errors.apiError('ERR00404');
   const keyOf = ({ params: { [key]: value = '' } }: Pick<Request, 'params'>): string => value;
 
@@ -119,7 +121,10 @@ export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly
       tag,
       summary: `Create or replace the ${name}`,
       description: `Returns 201 if it is new. An optional field that is left out gets its default. ${notes.put}`,
-      headers: { ...ifMatchHeader, ...ifNoneMatchHeader },
+      headers: {
+        ...ifMatchHeader,
+        'If-None-Match': { description: 'With *, the request fails with 412 if the record exists.', schema: string },
+      },
       body,
       bodyUse: 'as sent',
       bodyExample: example,
@@ -198,8 +203,14 @@ export function withCommonParts(endpoint: Endpoint<Caller>): Endpoint<Caller> {
   const parameter = { description: `The ${name} of an element of ${collection}.`, schema: { type: 'string' } };
   const params = name === undefined ? {} : { params: { [name]: parameter } };
   if (method === 'GET') return { ...endpoint, ...params };
-  const properties = { ...(query?.properties as object), ...dryRunQuery };
-  const ofPost = method === 'POST' && { headers: { ...headers, ...idempotencyKeyHeader } };
+  const dryRun = 'Whether nothing is written. The response then says what would be done.';
+  const properties = { ...(query?.properties as object), dryRun: { type: 'boolean', description: dryRun } };
+  const idempotencyKey =
+    'Makes it safe to repeat the request. For 24 hours, the same request with the same key gets the same response, ' +
+    'and another request with the same key gets 422.';
+  const ofPost = method === 'POST' && {
+    headers: { ...headers, 'Idempotency-Key': { description: idempotencyKey, schema: string } },
+  };
   return { ...endpoint, ...params, query: { type: 'object', properties }, ...ofPost };
 }
 

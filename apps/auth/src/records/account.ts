@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import {
   createReads,
   type Entry,
+  filterText,
   findRepeated,
   type Outcome,
   outcomeOf,
@@ -13,7 +14,6 @@ import {
   Stored,
   toWrite,
 } from '@bay-booking/records/record';
-import { text as filterText } from '@bay-booking/records/schemas';
 import { errorCode, jsonText, type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import pLimit from 'p-limit';

@@ -3,9 +3,8 @@ import { type Endpoint, type EndpointRequest, responseSchema } from '@bay-bookin
 import type { MakeLink } from '@bay-booking/common/links';
 import { change } from '@bay-booking/records/change';
 import type { RecordStore } from '@bay-booking/records/import';
-import { problem } from '@bay-booking/records/record';
+import { filterText, problem } from '@bay-booking/records/record';
 import { type Caller, changeOf, listEndpoint } from '@bay-booking/records/record-endpoints';
-import { text } from '@bay-booking/records/schemas';
 import type { Transaction } from '@bay-booking/service/database/database';
 import { type createAccountEmails, emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
 import { isEmailAddress } from '../accounts/field-rules.ts';
@@ -43,7 +42,7 @@ const string = { type: 'string' } as const;
 const nullable = { type: ['string', 'null'] } as const;
 const time = { type: 'string', format: 'date-time' } as const;
 const nullableTime = { type: ['string', 'null'], format: 'date-time' } as const;
-const facilityId = { ...text, description: 'Facility ID.' } as const;
+const facilityId = { ...filterText, description: 'Facility ID.' } as const;
 const token = responseSchema({
   client_id: string,
   name: nullable,
@@ -293,7 +292,7 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       tag,
       summary: 'List personal access tokens',
       description: 'The tokens that are neither revoked nor expired, by id.',
-      filters: { accountId: { ...text, description: 'Account ID.' }, facilityId },
+      filters: { accountId: { ...filterText, description: 'Account ID.' }, facilityId },
       item: token,
       list: listTokens,
       context: parts,

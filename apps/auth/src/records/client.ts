@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import {
   createReads,
   type Entry,
+  filterText,
   outcomeOf,
   type Problem,
   problem,
@@ -10,7 +11,6 @@ import {
   Stored,
   toWrite,
 } from '@bay-booking/records/record';
-import { text as filterText } from '@bay-booking/records/schemas';
 import { jsonText, type Queryable, query } from '@bay-booking/service/database/database';
 import { usesSecret } from '../clients/metadata.ts';
 import { providerMetadata } from '../oidc/clients/metadata.ts';
