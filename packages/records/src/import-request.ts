@@ -1,31 +1,18 @@
 // Imports the body of a request: a large one in a worker thread, so that other requests do not wait for its parsing.
 
 import { parentPort, Worker, workerData } from 'node:worker_threads';
-import type { ApiError } from '@bay-booking/common/errors';
 import { parseJsonObject } from '@bay-booking/service/http/request-body';
 import type { ChangeRequest } from './change.ts';
 import { importDocument, type RecordStore } from './import.ts';
 import { apiErrorOf } from './router.ts';
-
-/** What a thread can send to another: an ApiError in parts, or a response. */
-export type ImportResponse =
-  | (Pick<ApiError, 'status' | 'problems' | 'headers'> & { readonly cause: string | undefined })
-  | {
-      readonly status: 200;
-      readonly headers: Readonly<Record<string, string>>;
-      /** JSON */
-      readonly body: Uint8Array<ArrayBuffer>;
-      /** The notes of a committed import. */
-      readonly notes: readonly unknown[] | undefined;
-    };
 
 interface ImportRequest {
   readonly bytes: Uint8Array;
   readonly request: ChangeRequest;
 }
 
-/** Never throws an error, because errors lose their class on their way between threads. */
-async function importBytes(store: RecordStore, { bytes, request }: ImportRequest): Promise<ImportResponse> {
+/** Returns errors in parts, because errors lose their class on their way between threads. */
+async function importBytes(store: RecordStore, { bytes, request }: ImportRequest) {
   const { errors } = store;
   try {
     const { response, notes } = await importDocument(store, parseJsonObject(bytes, errors.apiError), request);
@@ -36,6 +23,8 @@ async function importBytes(store: RecordStore, { bytes, request }: ImportRequest
     return { status, problems, headers, cause: Error.isError(cause) ? cause.stack : undefined };
   }
 }
+
+type ImportResponse = Awaited<ReturnType<typeof importBytes>>;
 
 /** A smaller body takes less time than the start of a thread. */
 const largeBytes = 100_000;

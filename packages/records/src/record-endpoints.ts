@@ -166,8 +166,13 @@ async function putRecord(
   { store, link, onCommit }: RecordContext,
 ): Promise<ManagementResponse> {
   const { errors } = store;
-  const { record, problems } = kind.withKey ? await kind.withKey(store.db, key, body) : withKey(kind, key, body);
-  const entries = store.reader.ofRecord(kind, record);
+  const { key: field, unique } = kind;
+  const normalize = unique?.[field] ?? String;
+  const given = body[field];
+  const isSame = given === undefined || (typeof given === 'string' && normalize(given) === normalize(key));
+  const problems = isSame ? [] : [problem(`/${field}`, 'invalid', 'must be that of the URL')];
+  const identity = await kind.identify?.(store.db, key);
+  const entries = store.reader.ofRecord(kind, identity ? { ...identity, ...body } : { ...body, [field]: key });
   const prepared = await prepareEntries(store, entries);
   const { clientId } = request.caller;
   return change(store, changeOf(request), async (tx) => {
@@ -189,12 +194,6 @@ async function putRecord(
 }
 
 const isBadInput = ({ kind }: Problem): boolean => kind !== 'conflict' && kind !== 'forbidden';
-
-function withKey({ key: field }: AnyKind, key: string, body: Entry) {
-  const isSame = body[field] === undefined || body[field] === key;
-  const problems = isSame ? [] : [problem(`/${field}`, 'invalid', 'must be that of the URL')];
-  return { record: { ...body, [field]: key }, problems };
-}
 
 /** Adds the parameter of the path, and what every endpoint that changes something accepts. */
 export function withCommonParts(endpoint: Endpoint<Caller>): Endpoint<Caller> {

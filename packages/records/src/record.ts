@@ -86,12 +86,8 @@ export interface RecordKind<R extends object = Entry> {
   readonly check?: (record: Entry) => readonly Problem[];
   /** Slow work before the transaction begins, such as hashing passwords. Returns the records to be stored. */
   prepare?(db: Queryable, records: readonly R[]): Promise<readonly R[]>;
-  /** Adds to the body of a PUT what its URL says. Default: the key, which the body may repeat. */
-  readonly withKey?: (
-    on: Queryable,
-    key: string,
-    body: Entry,
-  ) => Promise<{ readonly record: Entry; readonly problems: readonly Problem[] }>;
+  /** What the URL of a PUT says about the record. The body may repeat it. Default: the key. */
+  readonly identify?: (on: Queryable, key: string) => Promise<Partial<R>>;
   readonly find: (on: Queryable, key: string) => Promise<Stored<R> | undefined>;
   readonly list: (
     on: Queryable,

@@ -189,18 +189,12 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
       }));
     },
 
-    withKey: async (on, name, body) => {
-      const current = await findAccount(on, name);
-      const given = body.username;
-      const isSame = given === undefined || String(given).toLowerCase() === name.toLowerCase();
-      return {
-        record: {
-          ...body,
-          username: given ?? current?.username ?? name,
-          id: body.id ?? current?.id ?? `acc-${randomBytes(12).toString('base64url')}`,
-        },
-        problems: isSame ? [] : [problem('/username', 'invalid', 'must be that of the URL')],
+    identify: async (on, name) => {
+      const { username: key, id } = (await findAccount(on, name)) ?? {
+        username: name,
+        id: `acc-${randomBytes(12).toString('base64url')}`,
       };
+      return { username: key, id };
     },
 
     async prepare(db, records) {
