@@ -67,6 +67,8 @@ const provenAt = `case when a.email_verified then a.email_proven_at else 'infini
 const isUnprovenFactor = `f.account_id = a.id and a.email is not null
   and (not a.email_verified or f.created_at < a.email_proven_at)`;
 
+export const newAccountId = (): string => `acc-${randomBytes(12).toString('base64url')}`;
+
 /** The user name must have no spaces at its ends. Returns undefined if another account has it or had the id. */
 export async function insertAccount(db: Queryable, account: NewAccount): Promise<Account | undefined> {
   const [inserted] = await query<Account>(
@@ -76,7 +78,7 @@ export async function insertAccount(db: Queryable, account: NewAccount): Promise
       where not exists (select from deleted_account d where d.id = $1)
      on conflict (lower(username)) do nothing returning ${accountColumns}`,
     [
-      account.id ?? `acc-${randomBytes(12).toString('base64url')}`,
+      account.id ?? newAccountId(),
       withoutNul(account.username),
       nullableWithoutNul(account.name),
       nullableWithoutNul(account.email),

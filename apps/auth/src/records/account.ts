@@ -1,5 +1,4 @@
 // The record account: a person or a service account, with its roles at facilities. Its id never changes.
-import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import {
   createReads,
@@ -21,7 +20,7 @@ import { deleteAccountWithin } from '../account/deletion-store.ts';
 import { isEmailAddress, textPattern } from '../accounts/field-rules.ts';
 import { validateNewPassword } from '../accounts/password-policy.ts';
 import { hashPassword, verifyPassword } from '../accounts/passwords.ts';
-import { membershipsOfAccount } from '../accounts/store.ts';
+import { membershipsOfAccount, newAccountId } from '../accounts/store.ts';
 import type { AuditEvent } from '../audit/audit.ts';
 import { lockout } from '../config.ts';
 import { type FacilityRole, roleNames } from '../facilities/roles.ts';
@@ -190,10 +189,7 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
     },
 
     identify: async (on, name) => {
-      const { username: key, id } = (await findAccount(on, name)) ?? {
-        username: name,
-        id: `acc-${randomBytes(12).toString('base64url')}`,
-      };
+      const { username: key = name, id = newAccountId() }: Partial<Account> = (await findAccount(on, name)) ?? {};
       return { username: key, id };
     },
 
