@@ -21,8 +21,10 @@ const at = (date: string, time: string): string => `${date}T${time}:00+01:00`;
 const queryOf = (date: string, location = 'loc-north-1'): string => `?location=${location}&date=${date}`;
 
 const booking = (page: Page, name: string) => page.locator('.booking', { hasText: name });
-const namesOf = async (page: Page, name: string) =>
-  (await booking(page, name).allTextContents()).map((text) => text.replace(/\s+/g, ' '));
+const namesOf = async (page: Page, name: string) => {
+  const bookings = await booking(page, name).all();
+  return Promise.all(bookings.map((one) => one.getAttribute('aria-label')));
+};
 /** The feed takes less than 2 s if the machine is idle. The page reads the rest of the day only every 45 s. */
 const feedMs = 15_000;
 

@@ -13,7 +13,7 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
     if (typeof value === 'function') element.addEventListener(name, value as EventListener);
     else element.setAttribute(name, value === true ? '' : String(value));
   }
-  element.append(...children.filter((child) => child !== false && child !== undefined));
+  for (const child of children) if (child !== false && child !== undefined) element.append(child);
   return element;
 }
 

@@ -3,7 +3,7 @@ import type { Closure } from '@bay-booking/client';
 import { doOverlap, intervalOf } from '../../src/time/interval.ts';
 import { closedHours, closesBay, type Day, type SheetBooking } from '../day/day.ts';
 import { timesOf } from '../day/sentences.ts';
-import { button, h } from '../dom.ts';
+import { button, type Child, h } from '../dom.ts';
 import { type Cell, createFrame, type Selection, setVariables, timeOfRow } from './frame.ts';
 
 export type Entry = SheetBooking | Closure;
@@ -23,32 +23,23 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
   let filter = '';
 
   /** The arrow keys move over the grid, so that its entries are no tab stops. */
-  function drawEntry(entry: Entry, kind: 'booking' | 'closure', ...content: Parameters<Element['append']>) {
-    const part = h('button', { type: 'button', class: kind, 'data-id': entry.id, tabindex: -1 }, ...content);
+  function drawEntry(entry: Entry, kind: 'booking' | 'closure', label: string, ...content: readonly Child[]) {
+    const attributes = { type: 'button', class: kind, 'data-id': entry.id, tabindex: -1, 'aria-label': label };
+    const part = h('button', attributes, ...content);
     place(part, Date.parse(entry.startDate), Date.parse(entry.endDate));
     return part;
   }
 
   function drawBooking(booking: SheetBooking): HTMLElement {
-    const bay = day.bays[columnOf.get(booking.bayId) ?? 0]?.name;
-    const details = detailsOf(booking);
-    const part = drawEntry(
-      booking,
-      'booking',
-      h('strong', {}, booking.userAlias),
-      h('span', {}, ` ${timesOf(booking, day)}`),
-      details && h('span', {}, ` ${details}`),
-      h('span', { class: 'hidden' }, `, ${bay}`),
-    );
+    const details = [timesOf(booking, day), detailsOf(booking)].filter(Boolean).join(' ');
+    const label = `${booking.userAlias} ${details}, ${day.bays[columnOf.get(booking.bayId) ?? 0]?.name}`;
+    const part = drawEntry(booking, 'booking', label, h('strong', {}, booking.userAlias), h('span', {}, ` ${details}`));
     part.classList.toggle('filtered', !matches(booking, filter));
     return part;
   }
 
-  function drawClosure(closure: Closure): HTMLElement {
-    const part = drawEntry(closure, 'closure', closure.reason ?? 'Closed');
-    part.setAttribute('aria-label', labelOf(closure, day));
-    return part;
-  }
+  const drawClosure = (closure: Closure) =>
+    drawEntry(closure, 'closure', labelOf(closure, day), closure.reason ?? 'Closed');
 
   /** What a pointer holds: the id of a booking, or an empty string for an empty time. */
   let held: string | undefined;
