@@ -66,12 +66,7 @@ export function createErrors(own: Catalogue) {
         moreInfo = '',
         contextData = {},
         ...options
-      }: {
-        readonly moreInfo?: string;
-        readonly contextData?: ErrorRow['contextData'];
-        readonly headers?: Record<string, string>;
-        readonly cause?: unknown;
-      } = {},
+      }: Partial<ErrorRow> & ConstructorParameters<typeof ApiError>[2] = {},
     ): ApiError => {
       const description = catalogue[code]?.description ?? '';
       return new ApiError(statusOf(code), [{ code, description, moreInfo, contextData }], options);

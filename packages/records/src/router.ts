@@ -5,14 +5,7 @@ import { ApiError } from '@bay-booking/common/errors';
 import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
 import { isUnavailable } from '@bay-booking/service/database/database';
 import { type RequestLocals, sendErrors } from '@bay-booking/service/http/app';
-import {
-  hasFormType,
-  hasJsonType,
-  isUtf8,
-  parseJsonObject,
-  rawBody,
-  readBytes,
-} from '@bay-booking/service/http/request-body';
+import { hasReadableType, parseJsonObject, rawBody, readBytes } from '@bay-booking/service/http/request-body';
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { type ChangeRequest, KeyReused, type ManagementResponse } from './change.ts';
 import { type RecordStore, RejectedImport } from './import.ts';
@@ -87,7 +80,8 @@ function createHandler(endpoint: Endpoint<Caller>, options: RouterOptions): Requ
       ),
     ];
     if (bodyUse === 'bytes') request.setTimeout(longRequest);
-    const bytes = bodySchema ? await readBody(request, response, readRaw, errors) : Buffer.alloc(0);
+    if (bodySchema && !hasReadableType(request)) throw errors.apiError('ERR00415');
+    const bytes = bodySchema ? await readBytes(request, response, readRaw, errors.apiError) : Buffer.alloc(0);
     const isLeftOut = !bodySchema || (bodyUse === 'optional' && bytes.length === 0);
     const body = bodyUse === 'bytes' ? bytes : isLeftOut ? {} : parseJsonObject(bytes, errors.apiError);
     problems.push(...findBodyProblems(body));
@@ -142,16 +136,6 @@ function keyed(key: string, { originalUrl }: Request, bytes: Buffer, { clientId 
   const requestHash = createHash('sha256').update(`${originalUrl}\n`).update(bytes).digest('base64url');
   const id = hash('sha256', JSON.stringify(['management', clientId, key]), 'base64url');
   return { id, requestHash };
-}
-
-async function readBody(
-  request: Request,
-  response: Response,
-  readRaw: RequestHandler,
-  { apiError }: ManagementErrors,
-): Promise<Buffer> {
-  if (!(hasJsonType(request) || hasFormType(request)) || !isUtf8(request)) throw apiError('ERR00415');
-  return readBytes(request, response, readRaw, apiError);
 }
 
 export function apiErrorOf(error: unknown, { apiError, problemsError }: ManagementErrors): ApiError {

@@ -1,4 +1,5 @@
 // Decides whether a request has an access token for the management API.
+import type { Caller } from '@bay-booking/records/record-endpoints';
 import type { Request } from 'express';
 import { allowedScopes } from '../oidc/clients/registered-client.ts';
 import { type BearerError, challengeOf, presentedTokenOf } from '../oidc/endpoints/bearer-token.ts';
@@ -8,10 +9,6 @@ import { splitScope } from '../oidc/scopes.ts';
 import { createAccessTokenVerifier, findActive } from '../oidc/tokens/access-token-verifier.ts';
 import type { RevocationStore } from '../revocations/store.ts';
 import { accountErrors } from './records.ts';
-
-export interface Caller {
-  readonly clientId: string;
-}
 
 /** @throws {ApiError} 401 or 403 */
 export type Authorize = (request: Request) => Promise<Caller>;

@@ -3,6 +3,7 @@ import {
   decode,
   hasFormType,
   hasJsonType,
+  hasReadableType,
   isObject,
   isUtf8,
   parseJson,
@@ -30,8 +31,7 @@ export async function readJsonObjectAsSent(
   response: Response,
   readRawBody: RequestHandler,
 ): Promise<Record<string, unknown>> {
-  if (hasBody(request) && !((hasJsonType(request) || hasFormType(request)) && isUtf8(request)))
-    throw apiError('ERR00415');
+  if (hasBody(request) && !hasReadableType(request)) throw apiError('ERR00415');
   const bytes = await readBytes(request, response, readRawBody, apiError);
   if (!isJson(request, bytes)) throw apiError('ERR00415');
   return parseJsonObject(bytes, apiError);

@@ -26,6 +26,9 @@ export function isUtf8({ headers }: Request): boolean {
   return /^utf-?8$/i.test(charset.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8');
 }
 
+export const hasReadableType = (request: Request): boolean =>
+  (hasJsonType(request) || hasFormType(request)) && isUtf8(request);
+
 /** @throws the error of `bodyError` */
 export async function readBytes(
   request: Request,
