@@ -58,27 +58,18 @@ const counts = `select id,
   (select count(*)::int from bay where facility_id = $1 and removed_at is null) as bays,
   (select count(*)::int from booking where facility_id = $1 and end_date > now()) as "openBookings"
 from facility where id = $1 and removed_at is null`;
-const webhookStates = `select state, count(*)::int as n from webhook where facility_ids @> array[$1] group by state`;
+const webhookStates = `select count(*) filter (where state = 'active')::int as active,
+  count(*) filter (where state = 'paused')::int as paused, count(*) filter (where state = 'disabled')::int as disabled
+from webhook where facility_ids @> array[$1]`;
 const lastRequest = 'select last_request_at as "lastRequestAt" from facility_activity where facility_id = $1';
 
 async function readStatus(db: Database, id: string): Promise<object | undefined> {
-  const [[facility], webhooks, [activity]] = await Promise.all([
+  const [[facility], [webhooks], [activity]] = await Promise.all([
     query<object>(db, counts, [id]),
-    query<{ state: string; n: number }>(db, webhookStates, [id]),
+    query<object>(db, webhookStates, [id]),
     query<{ lastRequestAt: string }>(db, lastRequest, [id]),
   ]);
-  return (
-    facility && {
-      ...facility,
-      webhooks: {
-        active: 0,
-        paused: 0,
-        disabled: 0,
-        ...Object.fromEntries(webhooks.map(({ state, n }) => [state, n])),
-      },
-      lastRequestAt: activity?.lastRequestAt ?? null,
-    }
-  );
+  return facility && { ...facility, webhooks, lastRequestAt: activity?.lastRequestAt ?? null };
 }
 
 const noteRequest = `insert into facility_activity (facility_id, last_request_at)
