@@ -26,7 +26,7 @@ export interface NewBooking {
 /** The API accepts 60 bookings in a group. */
 const maxBookings = 60;
 
-const baysOf = (day: Day) => day.bays.map(({ id, name }) => [id, name] as const);
+export const baysOf = (day: Day) => day.bays.map(({ id, name }) => [id, name] as const);
 
 export const timeFields = (day: Day, start: number | string, end: number | string): HTMLElement[] => [
   field('datetime-local', 'startDate', 'From', localAt(new Date(start).getTime(), day.timeZone)),

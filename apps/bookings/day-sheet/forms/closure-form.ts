@@ -6,7 +6,7 @@ import { bayNameOf, findBookings, type SheetBooking } from '../day/day.ts';
 import { timesOf } from '../day/sentences.ts';
 import { button, h, notify } from '../dom.ts';
 import type { Draft } from '../sign-in.ts';
-import { type FormContext, openBooking, readText, readTime, timeFields } from './booking-form.ts';
+import { baysOf, type FormContext, openBooking, readText, readTime, timeFields } from './booking-form.ts';
 import { field, openForm } from './form.ts';
 
 export interface ClosureContext extends FormContext {
@@ -38,7 +38,7 @@ export function openClosure(context: ClosureContext, original: Closure | NewClos
       content: [
         field('text', 'reason', 'Reason', existing?.reason ?? '', { maxlength: 256 }),
         field('checkbox', 'whole', 'The whole location', !bayIds),
-        field('checkboxes', 'bayIds', 'Bays', bayIds ?? [], { options: day.bays.map(({ id, name }) => [id, name]) }),
+        field('checkboxes', 'bayIds', 'Bays', bayIds ?? [], { options: baysOf(day) }),
         ...timeFields(day, startDate, endDate),
       ],
       submitLabel: mayClose && (existing ? 'Save' : 'Close the bays'),
