@@ -53,9 +53,9 @@ const closuresOfBay = `(
   )`;
 
 /**
- * Reads the bays $2, and everything that touches the interval of each from $3 to $4, except the bookings $5 and the holds
- * $6. A bay's bookings do not overlap, so only the last one that began before the interval can reach into it. Because of
- * `limit 1`, PostgreSQL does not read all bays of the facility.
+ * Reads the bays $2, and everything that touches the interval of each from $3 to $4, except the bookings $5 and the
+ * holds $6. A bay's bookings do not overlap, so only the last one that began before the interval can reach into it.
+ * Because of `limit 1`, PostgreSQL does not read all bays of the facility.
  */
 const bayStates = (closures: string) => `select n::integer, bay.id, bay.bookable, bay.location_id as "locationId",
   (select time_zone from facility where id = $1) as "timeZone",
