@@ -529,6 +529,42 @@ describeInChromium('the day sheet', () => {
     await booking(page, 'Typed').waitFor();
   }, 60_000);
 
+  test('after a lost response, a second save changes nothing twice', async () => {
+    const date = nextDay();
+    const page = await system.open(queryOf(date), tall);
+    let losesResponse = false;
+    await page.route('**/api/booking*/**', async (route) => {
+      if (!losesResponse || route.request().method() !== 'PUT') return route.fallback();
+      losesResponse = false;
+      await route.fetch();
+      await route.abort();
+    });
+    const save = async () => {
+      losesResponse = true;
+      await press(page, 'Save');
+      await page.getByText('There is no connection').waitFor();
+      await press(page, 'Save');
+    };
+    const times = { startDate: at(date, '10:00'), endDate: at(date, '11:00') };
+    await book(date, 'bay-n1-01', 'Single', '10:00', '11:00');
+    const bookings = ['bay-n1-05', 'bay-n1-06'].map((bayId) => ({ bayId, userAlias: 'Party', ...times }));
+    await system.call('POST', '/api/booking-groups', { bookings });
+    await booking(page, 'Single').click();
+    await fill(page, { From: `${date}T11:00`, To: `${date}T12:00` });
+    await save();
+    await toast(page).filter({ hasText: 'Saved.' }).waitFor();
+    await expectNames(page, 'Single', ['Single 11:00–12:00, Bay 1']);
+
+    await booking(page, 'Party').first().click();
+    await fill(page, { From: `${date}T11:00`, To: `${date}T12:00` });
+    await dialog(page).getByLabel('Apply to').selectOption('all of the party');
+    await save();
+    await page.getByText('the start from 10:00 to 11:00, the end from 11:00 to 12:00.').waitFor();
+    await press(page, 'Save');
+    await dialog(page).waitFor({ state: 'detached' });
+    await expectNames(page, 'Party', ['Party 11:00–12:00 group, Bay 5', 'Party 11:00–12:00 group, Bay 6']);
+  }, 60_000);
+
   test('a late response to a change does not bring back a booking that is gone', async () => {
     const [date, other] = [nextDay(), nextDay()];
     const page = await system.open(queryOf(date), tall);

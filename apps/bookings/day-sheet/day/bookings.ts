@@ -110,7 +110,8 @@ export async function changeBookings(
   chosen: ChosenBookings,
   change: (booking: SheetBooking) => Change,
 ): Promise<() => Promise<void>> {
-  const target = targetOf(chosen, change(chosen.booking));
+  // A group moves by a distance, so after a lost response the same change would move the group twice.
+  const target = targetOf(chosen, chosen.all ? undefined : change(chosen.booking));
   return ifUnchanged(target, async ({ bookings, etag }) => {
     const changeable = bookings.filter(({ endDate }) => !chosen.all || Date.parse(endDate) > Date.now());
     const write = (changeOf: (booking: SheetBooking) => Change, ifMatch: string): Promise<string> => {
