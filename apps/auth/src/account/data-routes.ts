@@ -62,9 +62,9 @@ export function accountDataRoutes({ site, sessions, audit, db, outbox, facilityE
     '/account/delete',
     site.forSignedIn(async (_request, response, { account }) => {
       const facilities = await findSolelyOwned(db, account.id);
-      await (facilities.length > 0
-        ? showOnlyOwner(response, facilities)
-        : site.show(response, '/account/delete', { account }, { title: 'Delete your account?', width: 'narrow' }));
+      if (facilities.length > 0) return showOnlyOwner(response, facilities);
+      const data = { account, button: 'Delete the account', danger: true, cancel: '/account' };
+      return site.show(response, '/account/delete', data, { title: 'Delete your account?' });
     }, fresh),
   );
   router.post('/account/delete', ...site.formForSignedIn(remove, { ...fresh, returnTo: () => '/account/delete' }));

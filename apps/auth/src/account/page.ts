@@ -56,7 +56,6 @@ export function createAccountPage(parts: AccountPageParts): ShowAccount {
     ]);
     const data = {
       account,
-      notice: textOfKey(notices, queryText(response.req, 'done')),
       roles: [
         ...account.roles.map(accountRoleName),
         ...memberships.map(({ role, name }) => `${roleNames[role]} at ${name}`),
@@ -81,6 +80,7 @@ export function createAccountPage(parts: AccountPageParts): ShowAccount {
     await site.show(response, '/account/account', data, {
       title: 'Your account',
       width: 'wide',
+      notice: textOfKey(notices, queryText(response.req, 'done')),
       script: true,
       // The form that adds a sign-in provider redirects to that provider.
       allowExternalFormTargets: providers.size > 0,

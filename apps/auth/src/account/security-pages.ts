@@ -79,7 +79,6 @@ export function securityRoutes(parts: SecurityParts): Router {
     const data = {
       ...found,
       hasSecondFactor: found.passkeys.length > 0 || found.authenticatorApp !== undefined,
-      notice: textOfKey(notices, queryText(request, 'done')),
       returnTo: returnPathOf(request),
       passkeyPath: withReturn(`${path}/passkey`, request),
       maxPasskeys,
@@ -90,6 +89,8 @@ export function securityRoutes(parts: SecurityParts): Router {
     await site.show(response, '/account/views/security', data, {
       title: 'Sign-in security',
       width: 'wide',
+      breadcrumbs: [{ href: '/account', text: 'Your account' }],
+      notice: textOfKey(notices, queryText(request, 'done')),
       script: true,
       ...state,
     });
@@ -330,7 +331,7 @@ export function securityRoutes(parts: SecurityParts): Router {
       if (page === 'passkey' ? !passkey : !authenticatorApp) return response.redirect(303, path);
       const name = passkey ? `the passkey “${passkey.name}”` : 'the authenticator app';
       const isLast = passkeys.length + (authenticatorApp ? 1 : 0) === 1;
-      const data = { action: `${path}/${page}/remove`, cancel: path, id, name, isLast, recoveryCodes };
+      const data = { id, isLast, recoveryCodes, button: 'Remove', danger: true, cancel: path };
       return site.show(response, '/account/views/remove', data, { title: `Remove ${name}?` });
     };
     const submit: SignedInHandler = async (request, response, signedIn) => {

@@ -22,12 +22,20 @@ export interface LayoutUser {
 /** Returns undefined if nobody is signed in, or if the session cannot be read. */
 export type FindLayoutUser = (request: IncomingMessage, response: ServerResponse) => Promise<LayoutUser | undefined>;
 
+export interface Link {
+  readonly href: string;
+  readonly text: string;
+}
+
 /** The data of the template layout.eta. */
 export interface Layout {
   readonly title: string;
   readonly user?: LayoutUser | undefined;
   /** The number of recovery codes that are left, after a sign-in with one. */
   readonly codesLeft?: number | undefined;
+  readonly breadcrumbs?: readonly Link[] | undefined;
+  /** Confirms a successful change. */
+  readonly notice?: string | undefined;
   /** The width of the page: `wide` for lists, `narrow` for forms. */
   readonly width?: 'narrow' | 'wide' | undefined;
   /** Whether the page loads the script browser/page.js, or browser/passkeys.js. */

@@ -6,7 +6,7 @@ import type { CsrfTokens } from './csrf-tokens.ts';
 import { createErrorHandler, errorMessages } from './error-page.ts';
 import { errorsByField, rawField, readForm, type ValidationError } from './forms.ts';
 import { signInPath } from './local-path.ts';
-import { type FindLayoutUser, type Layout, type LayoutUser, renderPage } from './render.ts';
+import { type FindLayoutUser, type Layout, type LayoutUser, type Link, renderPage } from './render.ts';
 import { type HtmlOptions, sendHtml } from './response-headers.ts';
 import type { FindSignedIn, SignedIn } from './signed-in.ts';
 
@@ -26,7 +26,7 @@ export type FormState = Pick<Page, 'validationErrors' | 'status'>;
 export interface MessagePage extends Page {
   readonly text: string;
   readonly tone?: 'good' | 'bad';
-  readonly links?: readonly { readonly href: string; readonly text: string }[];
+  readonly links?: readonly Link[];
 }
 
 export type SignedInHandler = (request: Request, response: Response, signedIn: SignedIn) => Promise<void> | void;
@@ -77,11 +77,11 @@ export function createSite({ findSignedIn, csrfTokens, cookies }: SiteOptions) {
   const show = async (response: Response, template: string, data: object, page: Page): Promise<void> => {
     const { req: request } = response;
     const signedIn = await findSignedIn(request, response);
-    const { title, width, script, validationErrors = [] } = page;
+    const { title, width, script, breadcrumbs, notice, validationErrors = [] } = page;
     const csrf = csrfTokens.issue(request, response, page.csrfContext ?? signedIn?.sessionId ?? 'anonymous');
     const html = renderPage(
       template,
-      { ...data, csrf, validationErrors, errors: errorsByField(validationErrors) },
+      { path: request.path, ...data, csrf, validationErrors, errors: errorsByField(validationErrors) },
       {
         // Screen readers read the title first, so it says whether the form has errors.
         title: validationErrors.length > 0 ? `Error: ${title}` : title,
@@ -89,6 +89,8 @@ export function createSite({ findSignedIn, csrfTokens, cookies }: SiteOptions) {
         codesLeft: signedIn && takeCodesLeft(response),
         width,
         script,
+        breadcrumbs,
+        notice,
       },
     );
     sendHtml(response, html, page);

@@ -9,21 +9,11 @@ import type { FactorStore } from '../factors/store.ts';
 import { errorMessages } from '../html/error-page.ts';
 import { fields } from '../html/forms.ts';
 import { missingFactorPath, signInPath } from '../html/local-path.ts';
+import type { Link } from '../html/render.ts';
 import { hasTwoFactors, type SignedIn } from '../html/signed-in.ts';
 import type { FormOptions, Page, SignedInHandler, Site } from '../html/site.ts';
 import type { FacilityOfAccount, MemberStore } from './members/member-store.ts';
 import { isManaging, type ManagingRole } from './rules.ts';
-
-export interface Breadcrumb {
-  readonly href: string;
-  readonly text: string;
-}
-
-export interface PortalPage extends Page {
-  readonly breadcrumbs?: readonly Breadcrumb[];
-  /** A text that confirms a successful change. */
-  readonly notice?: string | undefined;
-}
 
 export interface ManagedFacility extends FacilityOfAccount {
   /** The role of the signed-in user. */
@@ -39,15 +29,15 @@ export interface ManagerContext {
 export type ManagerHandler = (request: Request, response: Response, context: ManagerContext) => Promise<void> | void;
 
 /** `/portal` shows service accounts their personal access tokens. */
-export const tokensBreadcrumb: Breadcrumb = { href: '/portal', text: 'Personal access tokens' };
+export const tokensBreadcrumb: Link = { href: '/portal', text: 'Personal access tokens' };
 
 export const facilityPath = (id: string): string => `/portal/facilities/${encodeURIComponent(id)}`;
 
 /** A user with only one facility has no list of facilities. */
-export const breadcrumbsOfFacilityPage = ({ hasOtherFacilities }: ManagedFacility): readonly Breadcrumb[] =>
+export const breadcrumbsOfFacilityPage = ({ hasOtherFacilities }: ManagedFacility): readonly Link[] =>
   hasOtherFacilities ? [{ href: '/portal', text: 'Your facilities' }] : [];
 
-export const breadcrumbsBelowFacility = (facility: ManagedFacility): readonly Breadcrumb[] => [
+export const breadcrumbsBelowFacility = (facility: ManagedFacility): readonly Link[] => [
   ...breadcrumbsOfFacilityPage(facility),
   { href: facility.path, text: facility.name },
 ];
@@ -110,16 +100,11 @@ export interface PortalPageParts {
 }
 
 export function createPortalPages({ config, site, members, factors }: PortalPageParts) {
-  const show = (
-    response: Response,
-    template: string,
-    data: object,
-    { breadcrumbs = [], notice, ...page }: PortalPage,
-  ): Promise<void> =>
+  const show = (response: Response, template: string, data: object, page: Page): Promise<void> =>
     site.show(
       response,
       `/portal/views/${template}`,
-      { ...data, breadcrumbs, notice, facilityTabs, daySheetUrl: config.daySheetUrl },
+      { ...data, facilityTabs, daySheetUrl: config.daySheetUrl },
       { script: true, ...page },
     );
 

@@ -57,7 +57,7 @@ export function devicePages(parts: DevicePageParts): Router {
 
   const showCodeForm = (response: Response, userCode: string, state: FormState = {}): Promise<void> => {
     const page = { title: 'Connect a device', csrfContext, ...state };
-    return site.show(response, 'device-code', { path, userCode, maxLength }, page);
+    return site.show(response, 'device-code', { userCode, maxLength }, page);
   };
 
   const showTooManyWrongCodes = (response: Response, userCode: string, retryAfter: number): Promise<void> => {
@@ -86,7 +86,7 @@ export function devicePages(parts: DevicePageParts): Router {
       return site.showMessage(response, { ...deviceMessages.denied, csrfContext });
     }
     const page = { title: `Connect ${clientName}?`, csrfContext };
-    return site.show(response, 'device-confirm', { path, userCode, clientName }, page);
+    return site.show(response, 'device-confirm', { userCode, clientName }, page);
   };
 
   /** Handles the form with the user code, and the form with the buttons to allow or deny. */

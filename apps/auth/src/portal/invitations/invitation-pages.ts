@@ -66,7 +66,7 @@ export function invitationRoutes({ invitationStore, invitations, site }: Invitat
     response.redirect(303, `${facility.path}?notice=${outcome.isMailed ? 'resent' : 'not-mailed'}`);
   };
 
-  const showWithdrawForm: InvitationHandler = (request, response, { facility, invitation }) =>
+  const showWithdrawForm: InvitationHandler = (_request, response, { facility, invitation }) =>
     pages.show(
       response,
       'withdraw',
@@ -74,7 +74,6 @@ export function invitationRoutes({ invitationStore, invitations, site }: Invitat
         facility,
         invitation,
         roleName: roleNames[invitation.role],
-        action: request.path,
         button: 'Withdraw the invitation',
         danger: true,
         cancel: facility.path,

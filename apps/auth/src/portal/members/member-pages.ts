@@ -76,7 +76,7 @@ export function memberRoutes({ members, audit, facilityEmails, site }: MemberPar
       : facilityEmails.send(changeEvent, 'none', [member.accountId]));
   };
 
-  const showRoleForm: MemberHandler = async (request, response, context) => {
+  const showRoleForm: MemberHandler = async (_request, response, context) => {
     const { facility, member, isSelf, name } = context;
     const roles = assignableRoles(facility.role, member.kind, member.role);
     if (roles.length === 0) return showError(response, context, 'not-permitted');
@@ -85,7 +85,6 @@ export function memberRoutes({ members, audit, facilityEmails, site }: MemberPar
       isSelf,
       currentRole: roleNames[member.role],
       roles: roles.map((role) => ({ role, text: roleNames[role] })),
-      action: request.path,
       button: 'Change the role',
       cancel: facility.path,
     };
@@ -107,7 +106,7 @@ export function memberRoutes({ members, audit, facilityEmails, site }: MemberPar
     response.redirect(303, `${facility.path}?notice=role-changed`);
   };
 
-  const showRevokeForm: MemberHandler = async (request, response, context) => {
+  const showRevokeForm: MemberHandler = async (_request, response, context) => {
     const { facility, member, isSelf, name } = context;
     if (!mayRevoke(facility.role, member.role, isSelf)) return showError(response, context, 'not-permitted');
     const data = {
@@ -115,7 +114,6 @@ export function memberRoutes({ members, audit, facilityEmails, site }: MemberPar
       member,
       isSelf,
       roleName: roleNames[member.role],
-      action: request.path,
       button: isSelf ? 'Leave the facility' : 'Revoke the role',
       danger: true,
       cancel: facility.path,

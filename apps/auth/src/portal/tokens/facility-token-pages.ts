@@ -61,14 +61,13 @@ export function facilityTokenRoutes({ db, audit, facilityEmails }: FacilityToken
     );
   };
 
-  const showRevoke: TokenHandler = (request, response, { facility, token }) =>
+  const showRevoke: TokenHandler = (_request, response, { facility, token }) =>
     pages.show(
       response,
       'revoke-token',
       {
         token,
         timeZone: facility.timeZone,
-        action: request.path,
         button: 'Revoke the token',
         danger: true,
         cancel: `${facility.path}/tokens`,

@@ -59,14 +59,14 @@ export function tokenChangeRoutes(
 
   const showRotate = (
     response: Response,
-    context: TokenContext,
+    { token, timeZone }: TokenContext,
     { status, error }: { status?: number; error?: string } = {},
   ): Promise<void> =>
     pages.show(
       response,
       'rotate',
-      { ...confirmationOf(context, 'rotate'), button: 'Create the new secret', overlaps, formId: randomToken(), error },
-      { title: `New secret for ${tokenNameOf(context.token)}`, status, breadcrumbs: [tokensBreadcrumb] },
+      { token, timeZone, button: 'Create the new secret', cancel: '/portal', overlaps, formId: randomToken(), error },
+      { title: `New secret for ${tokenNameOf(token)}`, status, breadcrumbs: [tokensBreadcrumb] },
     );
 
   const path = '/portal/tokens/:clientId';
@@ -106,12 +106,12 @@ export function tokenChangeRoutes(
   router.get(
     `${path}/revoke`,
     pages.forServiceAccount(
-      withActiveToken((_request, response, context) =>
+      withActiveToken((_request, response, { token, timeZone }) =>
         pages.show(
           response,
           'revoke-token',
-          { ...confirmationOf(context, 'revoke'), button: 'Revoke the token', danger: true },
-          { title: `Revoke ${tokenNameOf(context.token)}?`, breadcrumbs: [tokensBreadcrumb] },
+          { token, timeZone, button: 'Revoke the token', danger: true, cancel: '/portal' },
+          { title: `Revoke ${tokenNameOf(token)}?`, breadcrumbs: [tokensBreadcrumb] },
         ),
       ),
     ),
@@ -134,10 +134,3 @@ export function tokenChangeRoutes(
   );
   return router;
 }
-
-const confirmationOf = ({ token, timeZone }: TokenContext, page: string) => ({
-  token,
-  timeZone,
-  action: `${tokenPath(token.clientId)}/${page}`,
-  cancel: '/portal',
-});
