@@ -106,19 +106,18 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     startLoop({ name: 'erase late audit events', intervalMs: 60_000, logger, run: () => eraseLateEvents(db) }),
   ];
 
-  const management =
-    config.management === 'on'
-      ? await createAccountManagement({
-          ...accounts,
-          config,
-          db,
-          audit,
-          scopes,
-          authorize: createAuthorize({ ...accounts, ...protocol }, providerManager),
-          sendLogoutTokens: outbox.wake,
-        })
-      : Router();
-  const hasOwnPort = config.management === 'on' && config.managementPort !== undefined;
+  const management = config.management
+    ? await createAccountManagement({
+        ...accounts,
+        config,
+        db,
+        audit,
+        scopes,
+        authorize: createAuthorize({ ...accounts, ...protocol }, providerManager),
+        sendLogoutTokens: outbox.wake,
+      })
+    : Router();
+  const hasOwnPort = config.management && config.managementPort !== undefined;
   const readiness = createReadiness({
     database: databaseCheck(db, migrationsDirectory),
     signingKeys: async () => {

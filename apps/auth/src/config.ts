@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import {
   encryptionKeys,
+  flag,
   httpUrl,
   integer,
   list,
@@ -91,7 +92,7 @@ const fields = {
   databasePoolMax: optional('DB_POOL_MAX', integer(1, 200), 10),
   // Requests to public addresses are always allowed. Requests to other addresses are allowed only in these networks.
   outboundAllowNetworks: optional('OUTBOUND_ALLOW_NETWORKS', networks, [] as readonly string[]),
-  management: optional('MANAGEMENT', oneOf('on', 'off'), 'off'),
+  management: optional('MANAGEMENT', flag, false),
   managementPort: optional('MANAGEMENT_PORT', port),
   logLevel: optional('LOG_LEVEL', logLevel, 'info'),
 };

@@ -71,13 +71,9 @@ describe('parsers', () => {
     expect(httpUrl('https://b.example/keys?a=b')).toBe('https://b.example/keys?a=b');
   });
 
-  test.each([
-    ['true', true],
-    ['0', false],
-    ['ON', true],
-    ['no', false],
-  ])('flag reads %s as %s', (text, value) => {
-    expect(flag(text)).toBe(value);
+  test('flag reads on and off, and rejects everything else', () => {
+    expect([flag('on'), flag('off')]).toEqual([true, false]);
+    expect(() => flag('true')).toThrow('must be one of on, off');
   });
 
   test.each([

@@ -81,18 +81,14 @@ export const port = integer(0, 65_535);
 /** From one second to ten years. */
 export const seconds = integer(1, 315_360_000);
 
-export const flag = (value: string): boolean => {
-  if (/^(true|1|yes|on)$/i.test(value)) return true;
-  if (/^(false|0|no|off)$/i.test(value)) return false;
-  throw new Error('must be true or false');
-};
-
 export const oneOf =
   <const T extends readonly string[]>(...choices: T) =>
   (value: string): T[number] => {
     if (!choices.includes(value)) throw new Error(`must be one of ${choices.join(', ')}`);
     return value;
   };
+
+export const flag = (value: string): boolean => oneOf('on', 'off')(value) === 'on';
 
 /** Removes trailing slashes. */
 export const url =
