@@ -28,7 +28,7 @@ import { hasAuthenticatorApp, importAuthenticatorApp } from '../factors/store.ts
 import { accountCounter, forgetFailures } from '../guard/failures-store.ts';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
 import { withdrawInvitations } from '../portal/members/member-store.ts';
-import { credentialsSchema, importCredentials, readCredentials, type StoredCredentials } from './credentials.ts';
+import { credentialsOfAccount, credentialsSchema, importCredentials, type StoredCredentials } from './credentials.ts';
 import { findDeleted, findMissing, isoTime, line, skipped, storeOperatorEvents, withoutNulls } from './outcomes.ts';
 
 /** A line without spaces at its ends, because the sign-in page removes such spaces from the typed name. */
@@ -178,13 +178,12 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
 
     ...createReads(rows, respond),
     readAll: async (on, { credentials: which }) => {
-      const accounts = await query<Account>(on, `select ${columns} from account a order by a.username, a.id`);
-      if (which !== 'hashed') return accounts.map(recordOf);
-      const credentials = await readCredentials(on);
-      return accounts.map((account) => ({
+      const added = which === 'hashed' ? credentialsOfAccount : 'null';
+      const all = `select ${columns}, ${added} as credentials from account a order by a.username, a.id`;
+      const accounts = await query<Account & { credentials: StoredCredentials | null }>(on, all);
+      return accounts.map(({ credentials, ...account }) => ({
         ...recordOf(account),
-        ...(account.passwordHash !== null && { passwordHash: account.passwordHash }),
-        ...(credentials.has(account.id) && { credentials: credentials.get(account.id) as StoredCredentials }),
+        ...(which === 'hashed' && withoutNulls({ passwordHash: account.passwordHash, credentials })),
       }));
     },
 

@@ -38,25 +38,16 @@ export const credentialsSchema = {
 
 export type StoredCredentials = FromSchema<typeof credentialsSchema>;
 
-/** Of every account that has some, by its id. */
-export async function readCredentials(on: Queryable): Promise<ReadonlyMap<string, StoredCredentials>> {
-  const rows = await query<{ id: string; credentials: StoredCredentials }>(
-    on,
-    `select a.id, jsonb_strip_nulls(jsonb_build_object(
-         'authenticatorSecretEncrypted', (select secret_encrypted from authenticator_app f where f.account_id = a.id),
-         'recoveryCodes', (select jsonb_build_object('salt', encode(min(salt::text)::bytea, 'base64'),
-              'hashes', jsonb_agg(code_hash order by code_hash)) from recovery_code f where f.account_id = a.id
-              having count(*) > 0),
-         'passkeys', (select jsonb_agg(jsonb_build_object('id', id, 'name', name, 'publicKey',
-              encode(public_key, 'base64'), 'transports', transports) order by id) from passkey f where f.account_id = a.id),
-         'socialIdentities', (select jsonb_agg(jsonb_build_object('provider', provider, 'subject', subject,
-              'email', email) order by provider, subject) from social_identity f where f.account_id = a.id))) as credentials
-       from account a`,
-  );
-  return new Map(
-    rows.filter(({ credentials }) => Object.keys(credentials).length > 0).map((r) => [r.id, r.credentials]),
-  );
-}
+/** The credentials of the account `a`, as a JSON object, or null if there are none. */
+export const credentialsOfAccount = `nullif(jsonb_strip_nulls(jsonb_build_object(
+  'authenticatorSecretEncrypted', (select secret_encrypted from authenticator_app f where f.account_id = a.id),
+  'recoveryCodes', (select jsonb_build_object('salt', encode(min(salt::text)::bytea, 'base64'),
+       'hashes', jsonb_agg(code_hash order by code_hash)) from recovery_code f where f.account_id = a.id
+       having count(*) > 0),
+  'passkeys', (select jsonb_agg(jsonb_build_object('id', id, 'name', name, 'publicKey',
+       encode(public_key, 'base64'), 'transports', transports) order by id) from passkey f where f.account_id = a.id),
+  'socialIdentities', (select jsonb_agg(jsonb_build_object('provider', provider, 'subject', subject,
+       'email', email) order by provider, subject) from social_identity f where f.account_id = a.id))), '{}')`;
 
 /** The account is new, so it has no other credentials. */
 export const importCredentials = (tx: Queryable, accountId: string, credentials: StoredCredentials = {}) =>
