@@ -421,6 +421,10 @@ describe('an import inserts or updates by id', () => {
     expect(await importUsernames(...names)).toEqual(names);
     const taken = { accounts: [{ id: 'acc-three', username: 'İ@names.example' }] };
     expect(await errorsOf(taken)).toEqual(['/accounts/0/username: belongs to another account']);
+    const { rows } = await server.db.raw("select lower('İ') as lower");
+    const same = ['İ@same.example', `${rows[0].lower}@same.example`];
+    const errors = await errorsOf({ accounts: same.map((username, index) => ({ id: `acc-same-${index}`, username })) });
+    expect(errors).toEqual([expect.stringMatching(/^\/accounts\/1\/username: /)]);
   });
 
   test('the memberships of the file replace the stored ones', async () => {

@@ -206,7 +206,7 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
       const stored = new Map((await select(tx, ids)).map((row) => [row.id, row]));
       const missing = await findMissing(tx, context, 'facility', facilityIds);
       const deleted = await findDeleted(tx, 'account', ids);
-      const taken = await findTakenUsernames(tx, records);
+      const taken = await findTakenUsernames(tx, records, context.isTrial);
       const keep = context.missing === 'keep';
       const outcomes = await Promise.all(
         records.map(async (record) => {
@@ -347,14 +347,18 @@ async function lockMembers(tx: Queryable, accountIds: readonly string[], facilit
 }
 
 /** Returns the ids of the accounts whose user name another account has, unless the import gives that one a new name. */
-async function findTakenUsernames(tx: Queryable, accounts: readonly AccountInput[]): Promise<ReadonlySet<string>> {
-  if (accounts.length === 0) return new Set();
+async function findTakenUsernames(tx: Queryable, accounts: readonly AccountInput[], isTrial: boolean) {
   const rows = await query<{ id: string }>(
     tx,
-    `with wanted as (select * from unnest($1::text[], $2::text[]) as w (id, username))
-     select w.id from wanted w join account a on lower(a.username) = lower(w.username) and a.id <> w.id
-      where not exists (select from wanted o where o.id = a.id and lower(o.username) <> lower(a.username))`,
-    [accounts.map(({ id }) => id), accounts.map((account) => account.username)],
+    `with wanted as (
+       select *, row_number() over (partition by lower(username) order by id) as copy
+         from unnest($1::text[], $2::text[]) as w (id, username))
+     select w.id from wanted w where exists (
+         select from account a where lower(a.username) = lower(w.username) and a.id <> w.id and not exists (
+           select from wanted o where o.id = a.id and lower(o.username) <> lower(a.username)))
+        -- JavaScript has found other equal names of the file.
+        or copy > 1 and not $3::boolean`,
+    [accounts.map(({ id }) => id), accounts.map((account) => account.username), isTrial],
   );
   return new Set(rows.map(({ id }) => id));
 }
