@@ -12,5 +12,5 @@ case $(node --version) in v2[4-9].* | v[3-9]?.*) ;; *) exec node ../../packages/
 
 # --max-semi-space-size limits the young generation of the heap to three times as many MB. A token allocates 113 kB, and
 # many requests run at the same time. With 8, most objects were still in use when the young generation was full: a token
-# took 1.14 times as much CPU time, and its p99 was twice as long. With 16, the service takes more memory, at most 320 MB.
+# took 1.14 times as much CPU time, and its p99 was twice as long. With 16, the service takes up to 320 MB of memory.
 exec node --max-semi-space-size=16 "$@" src/main.ts

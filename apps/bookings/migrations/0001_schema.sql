@@ -135,7 +135,8 @@ create table booking (
   -- The last line of defence against double bookings. Half-open ranges do not overlap if one ends when the other begins.
   -- A booking without a duration is a closed range, because an empty range overlaps nothing. Deferrable: checked after
   -- each statement, so one statement can exchange the bays of two bookings. A hash of the bay id, because a GiST index
-  -- compares numbers faster than text: an insert then takes two thirds of the CPU time. 64 bits do not collide by chance.
+  -- compares numbers faster than text: an insert then takes two thirds of the CPU time. Collisions of 64 bits are less
+  -- likely than a broken disk.
   constraint booking_no_overlap exclude using gist (
     hashtextextended(bay_id, 0) with =,
     tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end) with &&,
