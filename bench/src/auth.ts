@@ -12,6 +12,8 @@ import type { TokenPeerOptions } from './targets/oidc-provider-postgres.ts';
 export const tokenPeer = 'oidc-provider-postgres';
 /** More tokens than connections, because a failed request returns no new token. */
 const tokensPerRound = 4 * defaultConnections;
+/** More than any target can exchange in a second. */
+const codesPerSecond = 1_500;
 /** The file that the command `import` reads. The constants below repeat parts of it. */
 const importFile = fileURLToPath(new URL('../auth.json', import.meta.url));
 /** Nothing listens here. The test browser does not follow a redirect to this address, and returns it. */
@@ -46,7 +48,7 @@ export function startTokenPeer(databaseUrl: string): Promise<Child> {
     scope,
     audience: baseUrl,
     key: privateKey.export({ format: 'jwk' }) as Record<string, string>,
-    refreshTokenCount: tokensPerRound,
+    redirectUri: callback,
   };
   return startProgram(tokenPeer, options);
 }
@@ -55,42 +57,77 @@ const pathOf = ({ name }: Target): string => (name === tokenPeer ? '/token' : '/
 const form = (fields: Record<string, string>): string => new URLSearchParams(fields).toString();
 const clientCredentials = form({ grant_type: 'client_credentials', ...machine, scope });
 
+const writeLines = (file: string, lines: readonly string[]): string => {
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  return file;
+};
+
 export const tokenOperations = (folder: string): Readonly<Record<string, Operation>> => ({
-  token: { script: 'form.lua', prepare: (target) => [pathOf(target), clientCredentials] },
+  token: {
+    script: 'form.lua',
+    prepare: (target) => [pathOf(target), writeLines(join(folder, 'token'), [clientCredentials])],
+  },
+  // Every code works once.
+  code: {
+    script: 'form.lua',
+    prepare: async (target, seconds) => {
+      const isPeer = target.name === tokenPeer;
+      const count = codesPerSecond * seconds;
+      const codes = isPeer
+        ? await fetchFromPeer(target.url, `codes?count=${count}`)
+        : await obtainCodes(target.url, count);
+      const fields = { grant_type: 'authorization_code', redirect_uri: callback, ...(isPeer ? machine : web) };
+      return [
+        pathOf(target),
+        writeLines(
+          join(folder, 'codes'),
+          codes.map((code) => form({ ...fields, code })),
+        ),
+      ];
+    },
+  },
   // Every round begins with new refresh tokens: at the end of a round, wrk drops responses, and with them the tokens
   // that follow.
   refresh: {
     script: 'refresh.lua',
     prepare: async (target) => {
       const isPeer = target.name === tokenPeer;
-      const tokens = isPeer ? await fetchPeerTokens(target.url) : await obtainRefreshTokens(target.url);
-      const file = join(folder, 'refresh-tokens');
-      writeFileSync(file, `${tokens.join('\n')}\n`);
-      return [pathOf(target), file, form(isPeer ? machine : web)];
+      const tokens = isPeer
+        ? await fetchFromPeer(target.url, `refresh-tokens?count=${tokensPerRound}`)
+        : await obtainRefreshTokens(target.url);
+      return [pathOf(target), writeLines(join(folder, 'refresh-tokens'), tokens), form(isPeer ? machine : web)];
     },
   },
 });
 
-const fetchPeerTokens = async (origin: string): Promise<string[]> =>
-  (await (await fetch(`${origin}/refresh-tokens`)).json()) as string[];
+const fetchFromPeer = async (origin: string, path: string): Promise<string[]> =>
+  (await (await fetch(`${origin}/${path}`)).json()) as string[];
 
-/** Signs in once, and then runs the code flow once for each refresh token. */
-async function obtainRefreshTokens(origin: string): Promise<string[]> {
+/** Signs in once, and then requests the codes one after another. */
+async function obtainCodes(origin: string, count: number, parameters: Record<string, string> = {}): Promise<string[]> {
   const browser = openFormBrowser([origin]);
   const request = form({
     response_type: 'code',
     client_id: web.client_id,
     redirect_uri: callback,
-    scope: `openid offline_access ${scope}`,
-    // OpenID Connect requires this parameter for `offline_access`.
-    prompt: 'consent',
+    scope: `openid ${scope}`,
+    ...parameters,
   });
-  const tokens: string[] = [];
-  while (tokens.length < tokensPerRound) {
+  const codes: string[] = [];
+  while (codes.length < count) {
     let page = await browser.open(`${origin}/connect/authorize?${request}`);
     if (page.title.startsWith('Sign in')) page = await browser.send(page, user);
     if (page.title.startsWith('Allow')) page = await browser.send(page, {}, { name: 'decision', value: 'allow' });
-    const code = page.url.searchParams.get('code') ?? '';
+    codes.push(page.url.searchParams.get('code') ?? '');
+  }
+  return codes;
+}
+
+async function obtainRefreshTokens(origin: string): Promise<string[]> {
+  // OpenID Connect requires the prompt for `offline_access`.
+  const parameters = { scope: `openid offline_access ${scope}`, prompt: 'consent' };
+  const tokens: string[] = [];
+  for (const code of await obtainCodes(origin, tokensPerRound, parameters)) {
     const fields = { grant_type: 'authorization_code', code, redirect_uri: callback, ...web };
     const response = await fetch(`${origin}/connect/token`, { method: 'POST', body: new URLSearchParams(fields) });
     const body = (await response.json()) as { refresh_token?: string };

@@ -50,7 +50,7 @@ try {
   if ([...operationGroups.flat(), 'webhooks'].some(wants)) samples.push(...(await measureBookings()));
   if (await server.hasDeadlocks()) throw new Error('there were deadlocks');
   await stopTargets();
-  if (['token', 'refresh'].some(wants)) samples.push(...(await measureAuth()));
+  if (['token', 'code', 'refresh'].some(wants)) samples.push(...(await measureAuth()));
   publish(new Results(samples));
 } finally {
   await stopTargets();

@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestIssuer } from '@bay-booking/testkit/issuer';
 import { scope } from './bookings.ts';
-import { bayId, bays, dayStart, facilityId, locationsPerFacility, onDatabase } from './dataset.ts';
+import { bayId, bays, dayStart, facilityId, insertBookings, locationsPerFacility, onDatabase } from './dataset.ts';
 import type { Operation } from './measure.ts';
 
 /**
@@ -16,8 +16,10 @@ export const operationGroups: readonly (readonly string[])[] = [
   ['upcoming'],
   ['availability'],
   ['update'],
+  ['delete'],
   ['create', 'group'],
   ['feed'],
+  ['history'],
   ['hot-bay'],
 ];
 
@@ -59,6 +61,10 @@ export async function bookingOperations(
     upcoming: bayIds.map((id) => `/api/bays/${id}/upcoming-bookings`),
     availability: locations.map((id) => `/api/booking-availability?locationIds=${id}&${tomorrow}`),
     feed: [`/api/booking-changes?facilityId=${facilityId(1)}&limit=1000`],
+    history: bayIds.map((id, index) => {
+      const facility = facilityId(Math.floor(index / bays(1)) + 1);
+      return `/api/booking-history?facilityId=${facility}&bayIds=${id}&${tomorrow}`;
+    }),
   };
   const operations: Record<string, Operation> = {};
   for (const [name, lines] of Object.entries(paths)) {
@@ -68,6 +74,21 @@ export async function bookingOperations(
   operations.create = createOperation(token, bayCount);
   operations.group = createOperation(token, bayCount, groupSize);
   operations['hot-bay'] = { ...createOperation(token, 1), connections: 64 };
+  operations.delete = {
+    script: 'get.lua',
+    prepare: async (_target, seconds) => {
+      const day = new Date(firstDeletedDay + 86_400_000 * nextDeletedDay++).toISOString();
+      const ids = await insertBookings(databaseUrl, day, deletionsPerSecond * seconds, facilities);
+      return [
+        token,
+        writeLines(
+          'delete',
+          ids.map((id) => `/api/bookings/${id}`),
+        ),
+        'DELETE',
+      ];
+    },
+  };
   const lines = futureBookings.map(({ id, bay_id, start_date }) => `${id} ${bay_id} ${start_date.getTime() / 1000}`);
   const updates = writeLines('update', lines);
   operations.update = { script: 'update.lua', prepare: () => [token, updates] };
@@ -94,6 +115,11 @@ const groupSize = 10;
 /** More slots than any target can book in a second. */
 const slotsPerSecond = 20_000;
 const firstStart = Date.parse('2100-01-01T00:00:00Z');
+/** More than any target can delete in a second. */
+const deletionsPerSecond = 4_000;
+/** Each round deletes the bookings of another day. */
+const firstDeletedDay = Date.parse('2090-01-01T00:00:00Z');
+let nextDeletedDay = 0;
 /**
  * The number of the next free slot, which all targets share, because they share a database. A slot is half an hour in
  * one bay. With fewer bays, the same number is later.

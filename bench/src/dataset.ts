@@ -1,6 +1,6 @@
 // Defines the dataset and loads it into an empty database.
 import pg from 'pg';
-import { runCommand } from './processes.ts';
+import { runCommand, thisRelease } from './processes.ts';
 
 export interface Dataset {
   readonly bookings: number;
@@ -68,6 +68,8 @@ export async function loadDataset(url: string, { bookings, facilities }: Dataset
     await client.query(indexes(true));
     await client.query('vacuum full booking');
     await client.query('set session_replication_role = origin');
+    // Earlier releases have no history.
+    if (release === thisRelease) await client.query(insertChanges);
     await client.query(`insert into booking_reference (external_booking_id, facility_id, booking_id)
       select external_booking_id, facility_id, id from booking
       where external_booking_id is not null order by external_booking_id`);
@@ -75,6 +77,8 @@ export async function loadDataset(url: string, { bookings, facilities }: Dataset
     await client.query('vacuum (analyze)');
   });
 }
+
+const utc = (column: string): string => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 // Inserts the bookings of the day that starts at $1: $2 bookings on $3 bays. `b` is the number of a bay. `k` counts its
 // bookings on this day from 0. They begin every two hours and last 90 minutes.
@@ -106,4 +110,29 @@ const insertDay = `
     'session-' || day || '-' || (k / 4) || '-' || b,
     'player-' || facility_id || '-' || ('x' || substr(hash, 8, 6))::bit(24)::int % 500,
     start_date, start_date + interval '90 minutes', created, created
-  from made order by hash`;
+  from made order by hash
+  returning id`;
+
+/** Inserts bookings of a day that has none in the first `facilities` facilities, and returns their ids. */
+export const insertBookings = (url: string, start: string, count: number, facilities: number): Promise<string[]> =>
+  onDatabase(url, async (client) => {
+    const bayCount = bays(facilities);
+    const limited = Math.min(count, bayCount * bookingsPerBayAndDay);
+    const { rows } = await client.query<{ id: string }>(insertDay, [start, limited, bayCount]);
+    return rows.map(({ id }) => id);
+  });
+
+// Numbers the creation of each booking in the log of changes, as the service would have done.
+const insertChanges = `
+  with created as (
+    select *, row_number() over (partition by facility_id order by created_at, id) as n from booking
+  )
+  insert into booking_change (facility_id, booking_id, version, number, first_number, latest, at, action, client_id,
+    subject, request_id, after)
+  select facility_id, id, 1, n, n, true, created_at, 'created', 'bench', 'bench', 'bench', jsonb_build_object(
+    'id', id, 'externalBookingId', external_booking_id, 'correlationId', correlation_id, 'groupId', null,
+    'bayId', bay_id, 'userAlias', user_alias, 'startDate', ${utc('start_date')}, 'endDate', ${utc('end_date')},
+    'metadata', null, 'createdAt', ${utc('created_at')}, 'lastUpdatedAt', ${utc('last_updated_at')},
+    'locationId', location_id)
+  from created;
+  update facility set change_number = (select count(*) from booking where facility_id = facility.id)`;

@@ -19,7 +19,9 @@ const bounds: Readonly<Record<string, Bounds>> = {
   availability: read,
   create: write,
   update: write,
+  delete: write,
   token: { before: 1.5, peers: { [tokenPeer]: 0.9 } },
+  code: { before: 1.5, peers: { [tokenPeer]: 0.9 } },
   refresh: { before: 1, peers: { [tokenPeer]: 0.95 } },
 };
 
@@ -60,7 +62,7 @@ function otherGoals(results: Results): readonly Goal[] {
   const growth = operationGroups
     .flat()
     .map((operation) => results.ratio([operation, 'large'], [operation, 'small'], 'p50'));
-  const tokens = ['token', 'refresh'];
+  const tokens = ['token', 'code', 'refresh'];
   return [
     ['worst p99 to Fastify', '≤', 1.2, highest(p99)],
     ['time of a group of 10 to a create', '≤', 3, results.ratio(['group', 'service'], ['create', 'service'], 'p50')],
@@ -69,6 +71,7 @@ function otherGoals(results: Results): readonly Goal[] {
     ['webhook deliveries per second', '≥', 500, value('webhooks', 'rate')],
     ['memory of bookings in MB', '≤', 170, memory(peerOperations, 'service')],
     ['memory of auth to oidc-provider', '≤', 1.2, memory(tokens, 'service') / memory(tokens, tokenPeer)],
+    ['history of a bay and a day, p95 in ms', '≤', 30, results.median(['history', 'large'], 'p95')],
     ['worst p50, large to small dataset', '≤', 2, highest(growth)],
     ['failed requests', '≤', 0, results.samples.reduce((sum, sample) => sum + sample.failed, 0)],
   ];

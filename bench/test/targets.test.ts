@@ -58,7 +58,8 @@ async function send(name: string, method: string, path: string, body?: object, s
   });
   const headers = Object.fromEntries(response.headers);
   for (const header of ['date', 'connection', 'keep-alive', 'x-request-id', 'content-length']) delete headers[header];
-  return { status: response.status, headers, body: (await response.json()) as Answer['body'] };
+  const text = await response.text();
+  return { status: response.status, headers, body: JSON.parse(text || '{}') as Answer['body'] };
 }
 
 /** Replaces what differs between requests: ids, bays, the current time, and the order and encoding of parameters. */
@@ -124,9 +125,9 @@ describe('reads', () => {
 });
 
 describe('writes', () => {
-  const body = (bayId: string, start: string, end: string) => ({
+  const body = (bayId: string, start: string, end: string, kind = 'external') => ({
     bayId,
-    externalBookingId: `external ${bayId}`,
+    externalBookingId: `${kind} ${bayId}`,
     correlationId: 'correlation',
     userAlias: 'player',
     startDate: at(start),
@@ -144,8 +145,8 @@ describe('writes', () => {
     return [booking, reference, ...changes];
   }
 
-  test('a create and an update leave the same rows and get the same responses', async () => {
-    let expected: unknown[] | undefined;
+  test('a create, an update and a delete leave the same rows and get the same responses', async () => {
+    let expected: { answers: readonly unknown[]; rows: readonly unknown[] } | undefined;
     for (const [index, name] of names.entries()) {
       const bayId = `bay-${21 + index}`;
       const created = await send(name, 'POST', '/api/bookings', body(bayId, '07:00', '08:00'));
@@ -156,12 +157,16 @@ describe('writes', () => {
         ...body(bayId, '07:30', '08:30'),
         userAlias: 'another player',
       });
-      const actual = [created, afterCreate, updated, await rowsOf(id)].map((value) => normal(value, { id, bayId }));
-      expected ??= actual;
-      compare(name, actual[0], expected[0]);
-      expect(actual[1]).toEqual(expected[1]);
-      compare(name, actual[2], expected[2]);
-      expect(actual[3]).toEqual(expected[3]);
+      const afterUpdate = await rowsOf(id);
+      // Later tests need the booking of the first target.
+      const { id: otherId } = (await send(name, 'POST', '/api/bookings', body(bayId, '16:00', '17:00', 'other'))).body;
+      const deleted = await send(name, 'DELETE', `/api/bookings/${otherId}`);
+      const answers = [created, updated, deleted].map((value) => normal(value, { id, bayId }));
+      const rows = [afterCreate, afterUpdate].map((value) => normal(value, { id, bayId }));
+      rows.push(normal(await rowsOf(otherId), { id: otherId, bayId }));
+      expected ??= { answers, rows };
+      for (const [index, answer] of answers.entries()) compare(name, answer, expected.answers[index]);
+      expect(rows).toEqual(expected.rows);
     }
   });
 

@@ -1,6 +1,7 @@
--- Sends the same form with POST in every request. Arguments: path, body.
+-- Sends the forms of a file with POST, in turn. Arguments: path, file with one form in each line.
 require('report')
 local requests = require('in-turn')
 function init(args)
-  requests[1] = wrk.format('POST', args[1], { ['Content-Type'] = 'application/x-www-form-urlencoded' }, args[2])
+  local headers = { ['Content-Type'] = 'application/x-www-form-urlencoded' }
+  for form in io.lines(args[2]) do requests[#requests + 1] = wrk.format('POST', args[1], headers, form) end
 end

@@ -21,6 +21,7 @@ async function respond(request: IncomingMessage): Promise<Sent> {
   const [, , kind, id, list] = pathname.split('/');
   const handle = () => {
     if (method === 'POST') return store.create;
+    if (method === 'DELETE') return store.delete;
     if (kind === 'booking-availability') return store.availability;
     if (id === undefined) return store.search;
     if (list) return store.upcoming;
@@ -34,6 +35,7 @@ createServer(async (request, response) => {
   if (request.url === '/ready') return void response.end();
   const failed = ({ statusCode: status = 500 }) => ({ status, body: { errors: [] } });
   const { status, body } = await respond(request).catch(failed);
+  if (body === undefined) return void response.writeHead(status).end();
   const text = JSON.stringify(body);
   const headers = { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': Buffer.byteLength(text) };
   response.writeHead(status, headers).end(text);

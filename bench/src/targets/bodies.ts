@@ -22,7 +22,8 @@ export const bookingColumns = (
 
 export interface Sent {
   readonly status: number;
-  readonly body: object;
+  /** Undefined if the response has none. */
+  readonly body: object | undefined;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -71,6 +72,8 @@ export function bookingResponse(row: BookingRow, baseUrl: string, kind: 'read' |
   if (kind === 'updated') return { status: 200, body, headers: written };
   return { status: 201, body, headers: { ...written, Location: `${baseUrl}/api/bookings/${row.id}` } };
 }
+
+export const deletedResponse: Sent = { status: 204, body: undefined, headers: { 'Cache-Control': 'no-store' } };
 
 export interface Page<Item> {
   readonly items: readonly Item[];

@@ -44,11 +44,14 @@ export function newBooking({ facility_id, location_id }: Place, body: Body): Boo
   };
 }
 
+/** Returns the current time, or the time of the last change if a clock went back. */
+const laterThan = ({ last_updated_at }: BookingRow) => new Date(Math.max(Date.now(), last_updated_at.getTime()));
+
 export const updatedBooking = (row: BookingRow, { location_id }: Place, body: Body): BookingRow => ({
   ...row,
   location_id,
   ...fieldsOf(body),
-  last_updated_at: new Date(Math.max(Date.now(), row.last_updated_at.getTime())),
+  last_updated_at: laterThan(row),
   version: row.version + 1,
 });
 
@@ -59,17 +62,27 @@ export const hasValidTimes = ({ startDate = '', endDate = '' }: Body): boolean =
 const stateOf = (row: BookingRow): string =>
   JSON.stringify({ ...publicFields(row, null), groupId: null, metadata: null, locationId: row.location_id });
 
-/** Returns the columns of the change that leads from `before` to `after`. */
-export const changeOf = (before: BookingRow | undefined, after: BookingRow, caller: Caller, requestId: string) => ({
-  facility_id: after.facility_id,
-  booking_id: after.id,
-  version: after.version,
-  at: after.last_updated_at,
-  action: before ? 'updated' : 'created',
-  client_id: caller.clientId,
-  subject: caller.subject,
-  request_id: requestId,
-  before: before ? stateOf(before) : null,
-  after: stateOf(after),
-  before_time: before ? `[${before.start_date.toISOString()},${before.end_date.toISOString()})` : null,
-});
+/** Returns the columns of the change that leads from `before` to `after`. At least one of the two exists. */
+export function changeOf(
+  before: BookingRow | undefined,
+  after: BookingRow | undefined,
+  { clientId, subject }: Caller,
+  requestId: string,
+) {
+  const { facility_id, id, version, last_updated_at } =
+    after ??
+    ({ ...before, version: (before?.version ?? 0) + 1, last_updated_at: before && laterThan(before) } as BookingRow);
+  return {
+    facility_id,
+    booking_id: id,
+    version,
+    at: last_updated_at,
+    action: !before ? 'created' : after ? 'updated' : 'deleted',
+    client_id: clientId,
+    subject,
+    request_id: requestId,
+    before: before ? stateOf(before) : null,
+    after: after ? stateOf(after) : null,
+    before_time: before ? `[${before.start_date.toISOString()},${before.end_date.toISOString()})` : null,
+  };
+}

@@ -11,6 +11,7 @@ import {
   bookingResponse,
   bookingsResponse,
   commonHeaders,
+  deletedResponse,
   type FreeBay,
   type Sent,
 } from './bodies.ts';
@@ -29,8 +30,11 @@ const verify = await createVerifier(options);
 const ajv = new Ajv({ allErrors: true });
 addFormats.default(ajv);
 const isValidBody = ajv.compile(bodySchema);
-const send = (response: Response, { status, headers, body }: Sent) =>
-  void response.status(status).set(headers).json(body);
+function send(response: Response, { status, headers, body }: Sent): void {
+  response.status(status).set(headers);
+  if (body === undefined) response.end();
+  else response.json(body);
+}
 
 const app = express();
 app.disable('x-powered-by');
@@ -96,7 +100,10 @@ async function findTaken(
     const bayIds = places.map(({ id }) => id);
     return ofFacilities(table).whereIn('bay_id', bayIds).select('id', 'bay_id', 'start_date', 'end_date');
   };
-  const bookings = await ofBays('booking');
+  const bookings = await ofBays('booking').whereRaw(
+    'hashtextextended(bay_id, 0) = any(array(select hashtextextended(id, 0) from unnest(?::text[]) id))',
+    [places.map(({ id }) => id)],
+  );
   const holds = await ofBays('booking_hold').where('expires_at', '>', new Date());
   const closures = await ofFacilities('booking_closure').select('bay_ids', 'location_id', 'start_date', 'end_date');
   return [...bookings.filter(({ id }) => id !== exceptId), ...holds, ...closures];
@@ -156,6 +163,20 @@ async function write({ body }: Request, response: Response, id?: string): Promis
 }
 app.post('/api/bookings', (request, response) => write(request, response));
 app.put('/api/bookings/:id', (request, response) => write(request, response, request.params.id));
+
+app.delete('/api/bookings/:id', async ({ params: { id } }, response) => {
+  const { caller, requestId } = response.locals as { caller: Caller; requestId: string };
+  await db.transaction(async (trx) => {
+    const ofCaller = () => trx('booking').whereIn('facility_id', caller.facilities).where({ id });
+    const before: BookingRow | undefined = await ofCaller().forUpdate().first(bookingColumns);
+    if (!before) throw new HttpError(404);
+    await ofCaller().delete();
+    const { external_booking_id } = before;
+    if (external_booking_id !== null) await trx('booking_reference').where({ external_booking_id }).delete();
+    await trx('booking_change').insert(changeOf(before, undefined, caller, requestId));
+  });
+  send(response, deletedResponse);
+});
 
 app.get('/api/bookings', async (request, response) => {
   const { locationIds, startDate, endDate } = request.query as Record<string, string>;

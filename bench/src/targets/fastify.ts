@@ -28,6 +28,7 @@ const routes = [
   ['GET', '/api/bookings/:id', store.get, bookingSchema],
   ['POST', '/api/bookings', store.create, bookingSchema],
   ['PUT', '/api/bookings/:id', store.update, bookingSchema],
+  ['DELETE', '/api/bookings/:id', store.delete, undefined],
   ['GET', '/api/bookings', store.search, listSchema],
   ['GET', '/api/bays/:id/upcoming-bookings', store.upcoming, listSchema],
   ['GET', '/api/booking-availability', store.availability, availabilitySchema],
@@ -47,7 +48,10 @@ app.register(async (api) => {
     api.route({
       method,
       url,
-      schema: { response: { '2xx': schema }, ...(method !== 'GET' && { body: bodySchema }) },
+      schema: {
+        ...(schema && { response: { '2xx': schema } }),
+        ...((method === 'POST' || method === 'PUT') && { body: bodySchema }),
+      },
       handler: async ({ caller, id: requestId, url: path, params, query, body }: FastifyRequest, reply) => {
         const { id } = params as { id?: string };
         const sent = await handle({ caller, requestId, path, id, query, body } as ApiRequest);

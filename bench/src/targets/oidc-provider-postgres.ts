@@ -17,8 +17,7 @@ export interface TokenPeerOptions {
   readonly audience: string;
   /** The private ES256 key as JWK. */
   readonly key: Record<string, string>;
-  /** The number of refresh tokens that GET /refresh-tokens returns. */
-  readonly refreshTokenCount: number;
+  readonly redirectUri: string;
 }
 
 const options = programOptions<TokenPeerOptions>();
@@ -80,7 +79,7 @@ await createAdapter('Client').upsert(
     client_id: clientId,
     client_secret: options.clientSecret,
     grant_types: ['client_credentials', 'refresh_token', 'authorization_code'],
-    redirect_uris: ['http://127.0.0.1/callback'],
+    redirect_uris: [options.redirectUri],
     token_endpoint_auth_method: 'client_secret_post',
     id_token_signed_response_alg: 'ES256',
   },
@@ -111,21 +110,18 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
   ttl: { AccessToken: tokenLifetime, ClientCredentials: tokenLifetime, Grant: 86_400, RefreshToken: 86_400 },
 });
 
-async function createRefreshToken(): Promise<string> {
+/** Creates a refresh token or an authorization code, as at the end of an authorization request. */
+async function createArtifact(path: string): Promise<string> {
   const client = await provider.Client.find(clientId);
   if (!client) throw new Error('the client was not stored');
   const grant = new provider.Grant({ accountId, clientId });
   grant.addOIDCScope('openid offline_access');
   grant.addResourceScope(audience, scope);
-  const token = new provider.RefreshToken({
-    client,
-    accountId,
-    grantId: await grant.save(),
-    gty: 'authorization_code',
-    scope: `openid offline_access ${scope}`,
-    resource: audience,
-  });
-  return token.save();
+  const common = { client, accountId, grantId: await grant.save(), gty: 'authorization_code', resource: audience };
+  const { redirectUri } = options;
+  if (path === '/codes')
+    return new provider.AuthorizationCode({ ...common, scope: `openid ${scope}`, redirectUri }).save();
+  return new provider.RefreshToken({ ...common, scope: `openid offline_access ${scope}` }).save();
 }
 
 const handle = provider.callback();
@@ -134,8 +130,10 @@ createServer(async (request, response) => {
   const requestId = randomUUID();
   const route = request.url;
   observe(request, response, () => ({ requestId, route, caller: { clientId } }));
-  if (request.url !== '/refresh-tokens') return void handle(request, response);
-  const tokens = await Promise.all(Array.from({ length: options.refreshTokenCount }, createRefreshToken));
-  response.end(JSON.stringify(tokens));
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://bench');
+  if (!['/codes', '/refresh-tokens'].includes(pathname)) return void handle(request, response);
+  const created: string[] = [];
+  while (created.length < Number(searchParams.get('count'))) created.push(await createArtifact(pathname));
+  response.end(JSON.stringify(created));
 }).listen(port);
 endWithParent();

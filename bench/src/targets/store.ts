@@ -6,6 +6,7 @@ import {
   bookingColumns,
   bookingResponse,
   bookingsResponse,
+  deletedResponse,
   type FreeBay,
 } from './bodies.ts';
 import { type Body, changeOf, hasValidTimes, newBooking, type Place, updatedBooking } from './changes.ts';
@@ -58,6 +59,9 @@ const statements = {
   create: `${logged(anyChange, bookingColumns.length + 1)}
     insert into booking (${bookingColumns.join(', ')}) values (${numbered(bookingColumns, 1)})`,
   refer: 'insert into booking_reference (external_booking_id, facility_id, booking_id) values ($1, $2, $3)',
+  lockById: `select ${columns} from booking where id = $1::uuid for update`,
+  delete: `${logged(anyChange, 3)} delete from booking where facility_id = $1 and id = $2`,
+  unrefer: 'delete from booking_reference where external_booking_id = $1',
   update: `${logged(anyChange, updatedColumns.length + 3)} update booking set ${set} where facility_id = $1 and id = $2`,
   search: `select ${columns} from booking where ${located} order by start_date, id limit $5 offset $6`,
   searchCount: `select count(*)::int as total from booking where ${located}`,
@@ -117,6 +121,23 @@ export async function openStore({ databaseUrl, baseUrl }: PeerOptions) {
     return row;
   }
 
+  /** Runs a transaction: the statements of `work`, and then those that it returns, with the commit. */
+  async function transact(
+    work: (client: pg.PoolClient) => Promise<{ row: BookingRow; writes: readonly Write[] }>,
+  ): Promise<BookingRow> {
+    const client = await pool.connect();
+    try {
+      const { row, writes } = await work(client);
+      await Promise.all([...writes.map(([name, values]) => run(client, name, values)), client.query('commit')]);
+      return row;
+    } catch (error) {
+      await client.query('rollback');
+      throw (error as { code?: string }).code === uniqueViolation ? new HttpError(400) : error;
+    } finally {
+      client.release();
+    }
+  }
+
   /** Locks the bay, looks, and writes what `decide` returns. Throws an HttpError if the time is taken. */
   async function write(
     { caller, body }: ApiRequest,
@@ -125,8 +146,7 @@ export async function openStore({ databaseUrl, baseUrl }: PeerOptions) {
   ): Promise<BookingRow> {
     if (!hasValidTimes(body)) throw new HttpError(400);
     const facilityId = permitted(body.bayId, caller, 400);
-    const client = await pool.connect();
-    try {
+    return transact(async (client) => {
       const [, , [locked], [place]] = await Promise.all([
         client.query('begin'),
         run(client, 'lockBay', [facilityId, body.bayId]),
@@ -141,15 +161,8 @@ export async function openStore({ databaseUrl, baseUrl }: PeerOptions) {
       ]);
       if (existing && !locked) throw new HttpError(404);
       if (!place || place.isTaken) throw new HttpError(400);
-      const { row, writes } = decide(place, locked);
-      await Promise.all([...writes.map(([name, values]) => run(client, name, values)), client.query('commit')]);
-      return row;
-    } catch (error) {
-      await client.query('rollback');
-      throw (error as { code?: string }).code === uniqueViolation ? new HttpError(400) : error;
-    } finally {
-      client.release();
-    }
+      return decide(place, locked);
+    });
   }
 
   /** Counts the rows only if the page is full, because the total is otherwise known. */
@@ -188,6 +201,17 @@ export async function openStore({ databaseUrl, baseUrl }: PeerOptions) {
         };
       });
       return bookingResponse(updated, baseUrl, 'updated');
+    },
+    delete: async ({ caller, requestId, id }: ApiRequest) => {
+      await transact(async (client) => {
+        const [, [row]] = await Promise.all([client.query('begin'), run<BookingRow>(client, 'lockById', [id])]);
+        if (!row || !caller.facilities.includes(row.facility_id)) throw new HttpError(404);
+        const change = Object.values(changeOf(row, undefined, caller, requestId));
+        const writes: Write[] = [['delete', [row.facility_id, row.id, ...change]]];
+        if (row.external_booking_id !== null) writes.push(['unrefer', [row.external_booking_id]]);
+        return { row, writes };
+      });
+      return deletedResponse;
     },
     search: (request: ApiRequest) => {
       const { locationIds, startDate, endDate } = request.query;
