@@ -13,7 +13,7 @@ export const tokenPeer = 'oidc-provider-postgres';
 /** More tokens than connections, because a failed request returns no new token. */
 const tokensPerRound = 4 * defaultConnections;
 /** More than any target can exchange in a second. */
-const codesPerSecond = 1_500;
+const codesPerSecond = 1_200;
 /** The file that the command `import` reads. The constants below repeat parts of it. */
 const importFile = fileURLToPath(new URL('../auth.json', import.meta.url));
 /** Nothing listens here. The test browser does not follow a redirect to this address, and returns it. */
@@ -103,9 +103,8 @@ export const tokenOperations = (folder: string): Readonly<Record<string, Operati
 const fetchFromPeer = async (origin: string, path: string): Promise<string[]> =>
   (await (await fetch(`${origin}/${path}`)).json()) as string[];
 
-/** Signs in once, and then requests the codes one after another. */
+/** Several browsers sign in once each, and then request the codes one after another. */
 async function obtainCodes(origin: string, count: number, parameters: Record<string, string> = {}): Promise<string[]> {
-  const browser = openFormBrowser([origin]);
   const request = form({
     response_type: 'code',
     client_id: web.client_id,
@@ -114,12 +113,16 @@ async function obtainCodes(origin: string, count: number, parameters: Record<str
     ...parameters,
   });
   const codes: string[] = [];
-  while (codes.length < count) {
-    let page = await browser.open(`${origin}/connect/authorize?${request}`);
-    if (page.title.startsWith('Sign in')) page = await browser.send(page, user);
-    if (page.title.startsWith('Allow')) page = await browser.send(page, {}, { name: 'decision', value: 'allow' });
-    codes.push(page.url.searchParams.get('code') ?? '');
-  }
+  const obtain = async (): Promise<void> => {
+    const browser = openFormBrowser([origin]);
+    while (codes.length < count) {
+      let page = await browser.open(`${origin}/connect/authorize?${request}`);
+      if (page.title.startsWith('Sign in')) page = await browser.send(page, user);
+      if (page.title.startsWith('Allow')) page = await browser.send(page, {}, { name: 'decision', value: 'allow' });
+      codes.push(page.url.searchParams.get('code') ?? '');
+    }
+  };
+  await Promise.all(Array.from({ length: 4 }, obtain));
   return codes;
 }
 

@@ -28,6 +28,8 @@ const { values } = parseArgs({
   },
 });
 const size = Number(values.bookings ?? (values.goals ? 500_000 : 1_000_000));
+/** The sizes of a small and a large dataset. */
+const growth = values.growth ?? (values.goals ? '100000,2000000' : undefined);
 const only = values.only?.split(',');
 const wants = (name: string): boolean => only === undefined || only.includes(name);
 const releases = [{ name: 'service', release: thisRelease }];
@@ -80,7 +82,7 @@ interface Measured {
 async function measureBookings(): Promise<Sample[]> {
   const dataset = datasetOf(size);
   const instances = releases.map(({ name, release }) => ({ name, release, dataset }));
-  const sizes = values.growth?.split(',').map((size) => datasetOf(Number(size))) ?? [];
+  const sizes = growth?.split(',').map((size) => datasetOf(Number(size))) ?? [];
   for (const [index, dataset] of sizes.entries())
     instances.push({ name: index === 0 ? 'small' : 'large', release: thisRelease, dataset });
   /** The number of facilities in all tokens, so that only the number of bookings differs. */
@@ -134,8 +136,8 @@ async function measureAuth(): Promise<Sample[]> {
 }
 
 function publish(results: Results): void {
-  const growth = values.growth ? `; growth: ${values.growth}` : '';
-  const run = `${rounds} rounds of ${seconds} s, ${size} bookings${growth}`;
+  const sizes = growth ? `; growth: ${growth}` : '';
+  const run = `${rounds} rounds of ${seconds} s, ${size} bookings${sizes}`;
   const heading = `${describeMachine()}, PostgreSQL ${server.version}; ${run}`;
   const goals = `${heading}\n\n${goalTables(results)}`;
   const text = `${goals}\n\n${sampleTable(results)}\n`;
