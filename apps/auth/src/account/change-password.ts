@@ -4,14 +4,15 @@
 // The user can keep the access that clients got in the current session.
 import type { Request, Response } from 'express';
 import type { AccountEmails } from '../accounts/account-emails.ts';
-import { validateNewPassword, validatePasswordLength } from '../accounts/password-policy.ts';
-import { hashPassword, maxPasswordLength } from '../accounts/passwords.ts';
+import { validatePasswordLength } from '../accounts/password-policy.ts';
+import { maxPasswordLength } from '../accounts/passwords.ts';
 import type { SignIn } from '../accounts/sign-in.ts';
 import type { Account, AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { FactorStore } from '../factors/store.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
-import { field, fieldErrors, rawField, setRetryAfterAndExplain, type ValidationError } from '../html/forms.ts';
+import { field, fieldErrors, rawField, tooMany } from '../html/forms.ts';
+import { hashNewPassword } from '../html/new-password.ts';
 import { missingProofPath } from '../html/signed-in.ts';
 import type { SignedInHandler } from '../html/site.ts';
 import type { DeviceCookies } from '../interaction/sign-in/device-cookie.ts';
@@ -59,26 +60,23 @@ export function createPasswordChange(show: ShowAccount, parts: PasswordChangePar
       if (missing !== undefined) return response.redirect(303, missing);
     }
 
-    const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
-      show(response, signedIn, { validationErrors, status });
     const { error, retryAfter } = account.passwordHash
       ? await checkCurrentPassword(request, response, account.username)
       : {};
     if (retryAfter !== undefined) {
-      return showErrors(429, { text: setRetryAfterAndExplain(response, retryAfter, 'Too many sign-ins have failed.') });
+      return show(response, signedIn, tooMany(response, retryAfter, 'Too many sign-ins have failed.'));
     }
-    const newPassword = rawField(request, 'newPassword');
-    const invalid = fieldErrors({ password: error, newPassword: validatePasswordLength(newPassword) });
-    if (invalid.length > 0) return showErrors(400, ...invalid);
-    const waitSeconds = await newPasswordLimit.use(account.id);
-    if (waitSeconds > 0) {
-      const text = setRetryAfterAndExplain(response, waitSeconds, 'Too many passwords were tried.');
-      return showErrors(429, { text });
-    }
-    const easyToGuess = [account.username, account.name ?? '', account.email ?? ''];
-    const passwordError = await validateNewPassword(newPassword, easyToGuess);
-    if (passwordError) return showErrors(400, { field: 'newPassword', text: passwordError });
-    const passwordHash = await hashPassword(newPassword);
+    const newPasswordError = validatePasswordLength(rawField(request, 'newPassword'));
+    const validationErrors = fieldErrors({ password: error, newPassword: newPasswordError });
+    if (validationErrors.length > 0) return show(response, signedIn, { validationErrors, status: 400 });
+    const chosen = await hashNewPassword(response, {
+      field: 'newPassword',
+      about: [account.username, account.name ?? '', account.email ?? ''],
+      limit: newPasswordLimit,
+      limitKey: account.id,
+    });
+    if ('errors' in chosen) return show(response, signedIn, chosen.errors);
+    const { passwordHash } = chosen;
     await accounts.setPassword(account.id, passwordHash);
     // The old device cookie became invalid with the old password.
     devices.issue(request, response, { id: account.id, passwordHash });

@@ -10,15 +10,7 @@ import type { AuthConfig } from '../config.ts';
 import { appLinkOf, createRecoveryCodes, createSecret, qrCodeOf, stepOfCode } from '../factors/codes.ts';
 import type { Passkeys } from '../factors/passkeys.ts';
 import { type FactorStore, maxPasskeys } from '../factors/store.ts';
-import {
-  field,
-  fieldErrors,
-  queryText,
-  rawField,
-  setRetryAfterAndExplain,
-  textOfKey,
-  type ValidationError,
-} from '../html/forms.ts';
+import { field, fieldErrors, queryText, rawField, textOfKey, tooMany, type ValidationError } from '../html/forms.ts';
 import { localPath, securityPath as path } from '../html/local-path.ts';
 import { missingProofPath, type SignedIn } from '../html/signed-in.ts';
 import type { FormState, SignedInHandler, Site } from '../html/site.ts';
@@ -136,9 +128,7 @@ export function securityRoutes(parts: SecurityParts): Router {
     if ((await codeAddressOf(signedIn)) === undefined) return {};
     if (!isRequested && (await confirmationCodes.isSent(signedIn.sessionId))) return {};
     const waitSeconds = await confirmationCodes.send(signedIn);
-    if (waitSeconds === 0) return {};
-    const text = setRetryAfterAndExplain(response, waitSeconds, 'Too many codes were sent.');
-    return { validationErrors: [{ text }], status: 429 };
+    return waitSeconds === 0 ? {} : tooMany(response, waitSeconds, 'Too many codes were sent.');
   };
 
   /** Returns an error, or undefined if the mailed code is right or not needed. */

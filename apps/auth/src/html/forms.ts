@@ -44,6 +44,12 @@ export const fieldErrors = (texts: Readonly<Record<string, string | undefined>>)
 export const errorsByField = (errors: readonly ValidationError[]): Readonly<Record<string, string>> =>
   Object.fromEntries(errors.flatMap(({ field, text }) => (field ? [[field, text]] : [])));
 
+/** The state of a form after too many requests. */
+export const tooMany = (response: Response, seconds: number, reason: string) => ({
+  validationErrors: [{ text: setRetryAfterAndExplain(response, seconds, reason) }],
+  status: 429,
+});
+
 /** Sets the header `Retry-After` to `seconds`. Returns a text for the user: the reason, and how long to wait. */
 export function setRetryAfterAndExplain(response: Response, seconds: number, reason: string): string {
   response.setHeader('Retry-After', String(seconds));

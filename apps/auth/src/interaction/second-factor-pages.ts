@@ -5,17 +5,18 @@ import type { SignInAttempts } from '../accounts/sign-in.ts';
 import type { Account, AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Passkeys } from '../factors/passkeys.ts';
-import type { PendingSignIn, PendingSignIns, StoredDestination } from '../factors/pending-sign-in-store.ts';
+import type { PendingSignIn, PendingSignIns } from '../factors/pending-sign-in-store.ts';
 import type { FactorStore } from '../factors/store.ts';
 import { errorMessages } from '../html/error-page.ts';
-import { field, queryText, rawField, setRetryAfterAndExplain } from '../html/forms.ts';
+import { field, queryText, rawField, tooMany } from '../html/forms.ts';
 import { localPath, secondFactorPath, signInPath } from '../html/local-path.ts';
 import { hasTwoFactors } from '../html/signed-in.ts';
 import type { FormState, Site } from '../html/site.ts';
 import type { BrowserCookies } from '../http/browser-cookies.ts';
 import type { BrowserSessions } from './sign-in/browser-session.ts';
 import type { DeviceCookies } from './sign-in/device-cookie.ts';
-import { type Destination, mfa, pendingSignInCookie, type StartSession } from './sign-in/start-session.ts';
+import { destinationOf, signInPageOf } from './sign-in/sign-in-context.ts';
+import { mfa, pendingSignInCookie, type StartSession } from './sign-in/start-session.ts';
 
 interface HalfSignedIn {
   readonly id: string;
@@ -76,7 +77,7 @@ export function secondFactorRoutes(parts: SecondFactorParts): Router {
         options: JSON.stringify(await parts.passkeys.secondFactorOptions(account.id, passkeys)),
       },
       hasAuthenticatorApp: authenticatorApp !== undefined,
-      startAgain: startOf(signIn),
+      startAgain: signInPageOf(signIn, { again: true }),
       maxCodeLength,
     };
     await site.show(response, '/interaction/second-factor', data, {
@@ -110,8 +111,7 @@ export function secondFactorRoutes(parts: SecondFactorParts): Router {
       show(response, user, { validationErrors: [{ field: credential ? 'passkey' : 'code', text }], status: 400 });
     const showLocked = (retryAfter: number): Promise<void> => {
       audit.record({ kind: 'sign-in.locked', ...event });
-      const text = setRetryAfterAndExplain(response, retryAfter, 'Too many sign-ins have failed.');
-      return show(response, user, { validationErrors: [{ text }], status: 429 });
+      return show(response, user, tooMany(response, retryAfter, 'Too many sign-ins have failed.'));
     };
     if (!credential && code === '') return showError('Enter the code from your authenticator app, or a recovery code.');
     const device = devices.find(request, response, account);
@@ -169,12 +169,3 @@ export function secondFactorRoutes(parts: SecondFactorParts): Router {
   router.use(secondFactorPath, site.errorHandler);
   return router;
 }
-
-const destinationOf = ({ interactionUid, returnTo }: StoredDestination): Destination =>
-  interactionUid === null ? { returnTo: returnTo ?? '/account' } : { interactionUid };
-
-/** Returns the path of the page where the sign-in began. */
-const startOf = ({ interactionUid, returnTo }: StoredDestination): string =>
-  interactionUid === null
-    ? signInPath(returnTo ?? '/account', { again: true })
-    : `/interaction/${interactionUid}/sign-in`;

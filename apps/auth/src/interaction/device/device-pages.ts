@@ -5,7 +5,7 @@ import type { Audit } from '../../audit/audit.ts';
 import type { UserCodeGuard } from '../../guard/user-code-guard.ts';
 import type { CsrfTokens } from '../../html/csrf-tokens.ts';
 import type { ErrorMessage } from '../../html/error-page.ts';
-import { field, queryText, setRetryAfterAndExplain } from '../../html/forms.ts';
+import { field, queryText, tooMany } from '../../html/forms.ts';
 import type { FormState, Site } from '../../html/site.ts';
 import { type DeviceRequest, type FindDeviceRequest, formatUserCode } from '../../oidc/authorization/device-sign-in.ts';
 import { routes } from '../../oidc/paths.ts';
@@ -60,10 +60,8 @@ export function devicePages(parts: DevicePageParts): Router {
     return site.show(response, 'device-code', { userCode, maxLength }, page);
   };
 
-  const showTooManyWrongCodes = (response: Response, userCode: string, retryAfter: number): Promise<void> => {
-    const text = setRetryAfterAndExplain(response, retryAfter, 'Too many wrong codes were entered.');
-    return showCodeForm(response, userCode, { status: 429, validationErrors: [{ text }] });
-  };
+  const showTooManyWrongCodes = (response: Response, userCode: string, retryAfter: number): Promise<void> =>
+    showCodeForm(response, userCode, tooMany(response, retryAfter, 'Too many wrong codes were entered.'));
 
   const show = async (request: Request, response: Response): Promise<void> => {
     const userCode = formatUserCode((queryText(request, 'user_code') ?? '').slice(0, maxLength));

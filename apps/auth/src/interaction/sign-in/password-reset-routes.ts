@@ -4,14 +4,13 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AccountEmails } from '../../accounts/account-emails.ts';
 import type { OneTimeLinks } from '../../accounts/one-time-link-store.ts';
-import { validateNewPassword } from '../../accounts/password-policy.ts';
-import { hashPassword } from '../../accounts/passwords.ts';
 import type { SignInAttempts } from '../../accounts/sign-in.ts';
 import type { Account, AccountStore } from '../../accounts/store.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { ClientStore } from '../../clients/store.ts';
 import type { UsageLimit } from '../../guard/usage-limit.ts';
-import { field, queryText, rawField, setRetryAfterAndExplain, type ValidationError } from '../../html/forms.ts';
+import { field, queryText, tooMany } from '../../html/forms.ts';
+import { hashNewPassword } from '../../html/new-password.ts';
 import type { FormState, MessagePage, SignedInHandler, Site } from '../../html/site.ts';
 import type { SessionStore } from './session-store.ts';
 import type { StartSession } from './start-session.ts';
@@ -69,12 +68,13 @@ export function passwordResetRoutes(parts: PasswordResetParts): Router {
 
   const requestLink: RequestHandler = async (request, response) => {
     const username = field(request, 'username');
-    const showError = (status: number, error: ValidationError) =>
-      showRequest(response, { validationErrors: [error], status });
-    if (!username) return showError(400, { field: 'username', text: 'Enter your e-mail address or user name.' });
+    if (!username) {
+      const error = { field: 'username', text: 'Enter your e-mail address or user name.' };
+      return showRequest(response, { validationErrors: [error], status: 400 });
+    }
     const retryAfter = await parts.resetLinkLimit.use(request.ip ?? '');
     if (retryAfter > 0) {
-      return showError(429, { text: setRetryAfterAndExplain(response, retryAfter, 'Too many links were requested.') });
+      return showRequest(response, tooMany(response, retryAfter, 'Too many links were requested.'));
     }
     // Works in the background, so that the response time does not reveal whether the account exists.
     emails.sendReset(username, request.ip);
@@ -90,16 +90,10 @@ export function passwordResetRoutes(parts: PasswordResetParts): Router {
 
   const changePassword = withAccount(async (request, response, account) => {
     const { id, username } = account;
-    const password = rawField(request, 'password');
-    const showError = (status: number, error: ValidationError) =>
-      showNewPassword(response, username, { validationErrors: [error], status });
-    const retryAfter = await parts.newPasswordLimit.use(id);
-    if (retryAfter > 0) {
-      return showError(429, { text: setRetryAfterAndExplain(response, retryAfter, 'Too many passwords were tried.') });
-    }
-    const passwordError = await validateNewPassword(password, [username, account.name ?? '', account.email ?? '']);
-    if (passwordError) return showError(400, { field: 'password', text: passwordError });
-    const passwordHash = await hashPassword(password);
+    const about = [username, account.name ?? '', account.email ?? ''];
+    const chosen = await hashNewPassword(response, { about, limit: parts.newPasswordLimit, limitKey: id });
+    if ('errors' in chosen) return showNewPassword(response, username, chosen.errors);
+    const { passwordHash } = chosen;
     // Of several requests with the same link, only one gets the owner.
     const owner = await links.consume(purpose, tokenOf(request));
     if (!owner) return site.showMessage(response, linkExpired);

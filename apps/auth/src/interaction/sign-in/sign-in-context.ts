@@ -1,5 +1,7 @@
 // Defines what differs between a sign-in for an authorization request and a direct sign-in on this site.
 import type { Request, Response } from 'express';
+import type { StoredDestination } from '../../factors/pending-sign-in-store.ts';
+import { signInPath } from '../../html/local-path.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { SocialProvider } from '../../social/provider.ts';
 import type { Destination } from './start-session.ts';
@@ -13,6 +15,13 @@ export interface ProviderLink {
 /** Returns the links to the social providers. The path of a link begins with `base` and ends with `query`. */
 export const providerLinks = (providers: Iterable<SocialProvider>, base: string, query = ''): readonly ProviderLink[] =>
   [...providers].map(({ name, title }) => ({ name, title, href: `${base}/social/${name}${query}` }));
+
+export const destinationOf = ({ interactionUid, returnTo }: StoredDestination): Destination =>
+  interactionUid === null ? { returnTo: returnTo ?? '/account' } : { interactionUid };
+
+/** Returns the path of the sign-in page where the user began. */
+export const signInPageOf = ({ interactionUid, returnTo }: StoredDestination, options: { again: boolean }): string =>
+  interactionUid === null ? signInPath(returnTo ?? '/account', options) : `/interaction/${interactionUid}/sign-in`;
 
 export interface SignInContext {
   /** The value to which the CSRF tokens of the forms are bound (html/csrf-tokens.ts). */

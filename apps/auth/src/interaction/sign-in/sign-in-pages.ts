@@ -6,8 +6,7 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import type { AccountEmails } from '../../accounts/account-emails.ts';
 import type { ConfirmationCodes } from '../../accounts/confirmation-code-store.ts';
 import { isEmailAddress, validateName } from '../../accounts/field-rules.ts';
-import { validateNewPassword, validatePasswordLength } from '../../accounts/password-policy.ts';
-import { hashPassword } from '../../accounts/passwords.ts';
+import { validatePasswordLength } from '../../accounts/password-policy.ts';
 import type { SignIn, SignInAttempts } from '../../accounts/sign-in.ts';
 import { type Account, type AccountStore, rolesOfNewUser } from '../../accounts/store.ts';
 import type { Audit } from '../../audit/audit.ts';
@@ -20,8 +19,10 @@ import {
   queryText,
   rawField,
   setRetryAfterAndExplain,
+  tooMany,
   type ValidationError,
 } from '../../html/forms.ts';
+import { hashNewPassword } from '../../html/new-password.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState, Site } from '../../html/site.ts';
 import type { DeviceCookies } from './device-cookie.ts';
@@ -117,9 +118,8 @@ export function createSignInPages(parts: SignInPageParts) {
 
   const sendCode = async (response: Response, context: SignInContext, user: SignedIn): Promise<void> => {
     const waitSeconds = await confirmationCodes.send(user);
-    if (waitSeconds === 0) return showSignIn(response, context);
-    const text = setRetryAfterAndExplain(response, waitSeconds, 'Too many codes were sent.');
-    return showSignIn(response, context, { validationErrors: [{ text }], status: 429 });
+    const state = waitSeconds === 0 ? {} : tooMany(response, waitSeconds, 'Too many codes were sent.');
+    return showSignIn(response, context, state);
   };
 
   /** Handles the forms of a user without a password, who confirms the sign-in with a mailed code. */
@@ -156,10 +156,8 @@ export function createSignInPages(parts: SignInPageParts) {
       showSignIn(response, context, { validationErrors: [{ field: 'passkey', text }], status: 400 });
     // Only the IP address counts: whoever knows the id of a passkey must not lock its owner out.
     const attempt = await parts.attempts.beginSocial(request.ip ?? '');
-    const showLocked = (retryAfter: number): Promise<void> => {
-      const text = setRetryAfterAndExplain(response, retryAfter, 'Too many sign-ins have failed.');
-      return showSignIn(response, context, { validationErrors: [{ text }], status: 429 });
-    };
+    const showLocked = (retryAfter: number): Promise<void> =>
+      showSignIn(response, context, tooMany(response, retryAfter, 'Too many sign-ins have failed.'));
     if ('retryAfter' in attempt) return showLocked(attempt.retryAfter);
     const used = await passkeys.signIn(credential);
     const account = used && (await accounts.findById(used.passkey.accountId));
@@ -211,34 +209,31 @@ export function createSignInPages(parts: SignInPageParts) {
 
   const submitRegister: ContextHandler = async (request, response, context) => {
     const values = { name: field(request, 'name'), username: field(request, 'username') };
-    const password = rawField(request, 'password');
-    const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
-      showRegister(response, context, { validationErrors, values, status });
-    const invalid = fieldErrors({
+    const validationErrors = fieldErrors({
       name: validateName(values.name, 'Enter your name.'),
       username: isEmailAddress(values.username) ? undefined : 'Enter an e-mail address, such as name@example.com.',
-      password: validatePasswordLength(password),
+      password: validatePasswordLength(rawField(request, 'password')),
     });
-    if (invalid.length > 0) return showErrors(400, ...invalid);
-    // The limit comes first, because the estimate of the strength of the password is expensive.
-    const waitSeconds = await registrationLimit.use(request.ip ?? '');
-    if (waitSeconds > 0) {
-      const text = setRetryAfterAndExplain(response, waitSeconds, 'Too many accounts were created from your network.');
-      return showErrors(429, { text });
-    }
-    const passwordError = await validateNewPassword(password, [values.name, values.username]);
-    if (passwordError) return showErrors(400, { field: 'password', text: passwordError });
+    if (validationErrors.length > 0) return showRegister(response, context, { validationErrors, values, status: 400 });
+    const chosen = await hashNewPassword(response, {
+      about: [values.name, values.username],
+      limit: registrationLimit,
+      limitKey: request.ip ?? '',
+      limitReason: 'Too many accounts were created from your network.',
+    });
+    if ('errors' in chosen) return showRegister(response, context, { ...chosen.errors, values });
     const account = await accounts.create({
       ...values,
       email: values.username,
       emailVerified: false,
       kind: 'user',
       roles: rolesOfNewUser,
-      passwordHash: await hashPassword(password),
+      ...chosen,
     });
     if (!account) {
       const text = 'There is already an account with this address. Sign in, or reset its password.';
-      return showErrors(409, { field: 'username', text });
+      const taken = { field: 'username', text };
+      return showRegister(response, context, { validationErrors: [taken], values, status: 409 });
     }
     audit.record({ kind: 'account.registered', accountId: account.id, address: request.ip });
     await emails.sendVerification(account);

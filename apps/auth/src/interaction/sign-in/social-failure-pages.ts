@@ -1,7 +1,7 @@
 // Describes why a sign-in at a social provider failed, with links to try again and to sign in another way.
-import { signInPath } from '../../html/local-path.ts';
 import type { MessagePage } from '../../html/site.ts';
 import type { FlowPurpose } from '../../social/store.ts';
+import { signInPageOf } from './sign-in-context.ts';
 
 /**
  * - `failed`: the provider's response could not be used, or is about an old sign-in.
@@ -44,14 +44,12 @@ export const unknownProviderPage = (purpose: FlowPurpose): MessagePage => ({
 });
 
 /** Returns the path of the sign-in page where the user chose the provider. */
-export const signInPageOf = ({ interactionUid, returnTo, confirmAccountId }: FlowPurpose): string =>
-  interactionUid === null
-    ? signInPath(returnTo ?? '/account', { again: confirmAccountId !== null })
-    : `/interaction/${interactionUid}/sign-in`;
+export const pageWithProviders = (purpose: FlowPurpose): string =>
+  signInPageOf(purpose, { again: purpose.confirmAccountId !== null });
 
 const alternativeLink = (purpose: FlowPurpose) =>
   purpose.linkAccountId === null
-    ? { href: signInPageOf(purpose), text: 'Other ways to sign in' }
+    ? { href: pageWithProviders(purpose), text: 'Other ways to sign in' }
     : { href: '/account', text: 'Back to your account' };
 
 /** A user who adds a provider to an account begins with a form, so there is no link to try again. */

@@ -15,7 +15,8 @@ import { type AuthorizationFlow, type Freshness, newBrowserSecret } from '../../
 import { type SocialProviders, titleOfProvider } from '../../social/settings.ts';
 import { type FlowPurpose, otherPurposes } from '../../social/store.ts';
 import type { BrowserSessions } from './browser-session.ts';
-import { type Failure, failurePage, signInPageOf, unknownProviderPage } from './social-failure-pages.ts';
+import { destinationOf } from './sign-in-context.ts';
+import { type Failure, failurePage, pageWithProviders, unknownProviderPage } from './social-failure-pages.ts';
 import type { StartSession } from './start-session.ts';
 
 /** The cookie that identifies the browser at the callback. */
@@ -73,7 +74,7 @@ export function createSocialRoutes(parts: SocialRouteParts) {
   const returnAfterCancel = async (response: Response, name: string, purpose: FlowPurpose): Promise<void> => {
     if (purpose.linkAccountId !== null) return response.redirect(303, '/account?done=link-cancelled');
     const query = `cancelled=${encodeURIComponent(name)}`;
-    const page = signInPageOf(purpose);
+    const page = pageWithProviders(purpose);
     // Without an interaction, the address already contains the parameter `return`.
     if (purpose.interactionUid === null) return response.redirect(303, `${page}&${query}`);
     const interaction = await interactions.findByUid(purpose.interactionUid);
@@ -124,7 +125,7 @@ export function createSocialRoutes(parts: SocialRouteParts) {
     { identity, isFresh, signedInAt }: { identity: SocialIdentity } & Freshness,
   ) => {
     const { provider: name } = identity;
-    const { interactionUid, returnTo } = purpose;
+    const { interactionUid } = purpose;
     // An interaction that is over must not sign the user in.
     const interaction = interactionUid === null ? undefined : await interactions.findByUid(interactionUid);
     const needsProof = interaction?.needsFreshSignIn === true && isFresh !== true;
@@ -141,8 +142,7 @@ export function createSocialRoutes(parts: SocialRouteParts) {
     if (interaction && needsProof && !(await parts.factors.hasSecondFactor(account.id))) {
       return parts.startSession(request, response, user, { returnTo: freshSignInPath(interaction.uid) });
     }
-    const destination = interactionUid === null ? { returnTo: returnTo ?? '/account' } : { interactionUid };
-    await parts.startSession(request, response, user, destination);
+    await parts.startSession(request, response, user, destinationOf(purpose));
   };
 
   /** Makes the sign-in fresh of a user who has just signed in again at the provider. */
@@ -159,7 +159,7 @@ export function createSocialRoutes(parts: SocialRouteParts) {
         title: 'Your sign-in is not confirmed',
         text: `That ${title} account does not belong to the account that you are signed in to.`,
         tone: 'bad',
-        links: [{ href: signInPageOf(purpose), text: 'Try again' }],
+        links: [{ href: pageWithProviders(purpose), text: 'Try again' }],
       });
     }
     const user = { account, acr: `idp:${name}`, amr: ['fed'] };

@@ -100,12 +100,7 @@ export function createStartSession({
     },
 
     /** Asks a user who is signed in with one factor for the missing one. */
-    askForMissingFactor: (
-      request: Request,
-      response: Response,
-      signedIn: SignedIn,
-      destination: Destination,
-    ): Promise<void> => askForSecondFactor(request, response, signedIn, destination),
+    askForMissingFactor: askForSecondFactor,
 
     /** Adds a factor that the user has just set up to the session: setting it up counts as using it. */
     async addFactorToSession(

@@ -2,21 +2,14 @@
 // account signs in and accepts.
 import { type Request, type Response, Router } from 'express';
 import { validateName } from '../../accounts/field-rules.ts';
-import { validateNewPassword, validatePasswordLength } from '../../accounts/password-policy.ts';
-import { hashPassword } from '../../accounts/passwords.ts';
+import { validatePasswordLength } from '../../accounts/password-policy.ts';
 import type { Account, AccountStore } from '../../accounts/store.ts';
 import type { Audit } from '../../audit/audit.ts';
 import { roleNames } from '../../facilities/roles.ts';
 import type { UsageLimit } from '../../guard/usage-limit.ts';
-import {
-  field,
-  fieldErrors,
-  queryText,
-  rawField,
-  setRetryAfterAndExplain,
-  type ValidationError,
-} from '../../html/forms.ts';
+import { field, fieldErrors, queryText, rawField } from '../../html/forms.ts';
 import { signInPath } from '../../html/local-path.ts';
+import { hashNewPassword } from '../../html/new-password.ts';
 import type { FormState, Site } from '../../html/site.ts';
 import type { BrowserSessions } from '../../interaction/sign-in/browser-session.ts';
 import type { StartSession } from '../../interaction/sign-in/start-session.ts';
@@ -125,25 +118,17 @@ export function acceptanceRoutes(parts: AcceptanceParts, pages: PortalPages): Ro
   const acceptWithNewAccount: InvitationHandler = async (request, response, context) => {
     const { token, invitation } = context;
     const name = field(request, 'name');
-    const password = rawField(request, 'password');
-    const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
-      show(response, context, { validationErrors, name, status });
-    const invalid = fieldErrors({
+    const validationErrors = fieldErrors({
       // A service account needs no name.
       name: validateName(name, accountKindFor(invitation.role) === 'user' ? 'Enter your name.' : undefined),
-      password: validatePasswordLength(password),
+      password: validatePasswordLength(rawField(request, 'password')),
     });
-    if (invalid.length > 0) return showErrors(400, ...invalid);
-    const waitSeconds = await parts.newPasswordLimit.use(invitation.id);
-    if (waitSeconds > 0) {
-      const text = setRetryAfterAndExplain(response, waitSeconds, 'Too many passwords were tried.');
-      return showErrors(429, { text });
-    }
-    const passwordError = await validateNewPassword(password, [name, invitation.email, invitation.facilityName]);
-    if (passwordError) return showErrors(400, { field: 'password', text: passwordError });
+    if (validationErrors.length > 0) return show(response, context, { validationErrors, name, status: 400 });
+    const about = [name, invitation.email, invitation.facilityName];
+    const chosen = await hashNewPassword(response, { about, limit: parts.newPasswordLimit, limitKey: invitation.id });
+    if ('errors' in chosen) return show(response, context, { ...chosen.errors, name });
 
-    const passwordHash = await hashPassword(password);
-    const outcome = await acceptances.acceptWithNewAccount(token, { name: name || null, passwordHash });
+    const outcome = await acceptances.acceptWithNewAccount(token, { name: name || null, ...chosen });
     if ('error' in outcome) {
       // If an account with this address was created in the meantime, the page now offers to sign in.
       return outcome.error === 'username-taken'
