@@ -123,6 +123,23 @@ export function securityRoutes(parts: SecurityParts): Router {
       ? undefined
       : confirmationCodes.addressOf(account);
 
+  /** Returns the form field for the mailed code if the code is needed. */
+  const mailCodeField = async (request: Request, signedIn: SignedIn) => {
+    const address = await codeAddressOf(signedIn);
+    return (
+      address && {
+        name: 'mailCode',
+        label: 'Code from the e-mail',
+        hint: `We sent six digits to ${address}. They work for 10 minutes.`,
+        value: field(request, 'mailCode') || undefined,
+        autocomplete: 'off',
+        inputmode: 'numeric',
+        maxlength: 10,
+        verbatim: true,
+      }
+    );
+  };
+
   /** Mails the code for the first factor if it is needed. Returns the state of the form. */
   const sendCode = async (response: Response, signedIn: SignedIn, { isRequested = false } = {}): Promise<FormState> => {
     if ((await codeAddressOf(signedIn)) === undefined) return {};
@@ -201,8 +218,7 @@ export function securityRoutes(parts: SecurityParts): Router {
       action: withReturn(`${path}/authenticator`, response.req),
       cancel: withReturn(path, response.req),
       secret,
-      codeAddress: await codeAddressOf(signedIn),
-      mailCode: field(response.req, 'mailCode'),
+      mailCode: await mailCodeField(response.req, signedIn),
       appLink: appLinkOf(secret, username),
       qrCode: qrCodeOf(secret, username),
     };
@@ -259,8 +275,7 @@ export function securityRoutes(parts: SecurityParts): Router {
     const { account } = signedIn;
     const { passkeys } = await factors.list(account.id);
     const data = {
-      codeAddress: await codeAddressOf(signedIn),
-      mailCode: field(request, 'mailCode'),
+      mailCode: await mailCodeField(request, signedIn),
       action: withReturn(`${path}/passkey`, request),
       cancel: withReturn(path, request),
       name: name ?? describeBrowser(request.get('user-agent') ?? null),

@@ -133,13 +133,15 @@ export function createPortalPages({ config, site, members, factors }: PortalPage
 
   /** Returns true if the user has been redirected to prove or set up the second factor that a facility requires. */
   const asksForFactor = async (
+    request: Request,
     response: Response,
     signedIn: SignedIn,
-    { returnTo, isChange }: { returnTo: string; isChange: boolean },
+    returnTo = request.originalUrl,
   ): Promise<boolean> => {
     const isSetUp = await factors.hasSecondFactor(signedIn.account.id);
     if (!isSetUp || !hasTwoFactors(signedIn)) response.redirect(303, missingFactorPath(returnTo, isSetUp));
-    else if (isChange && !signedIn.isFresh) response.redirect(303, signInPath(returnTo, { again: true }));
+    else if (request.method === 'POST' && !signedIn.isFresh)
+      response.redirect(303, signInPath(returnTo, { again: true }));
     else return false;
     return true;
   };
@@ -150,10 +152,8 @@ export function createPortalPages({ config, site, members, factors }: PortalPage
       const facility = await members.findFacility(signedIn.account.id, idParameter(request, 'facilityId'));
       if (!facility || !isManaging(facility.role)) return notFound(response);
       if (facility.isDisabled) return showDisabled(response, facility.name);
-      if (facility.requiresSecondFactor) {
-        const place = { returnTo: returnTo?.(request) ?? request.originalUrl, isChange: request.method === 'POST' };
-        if (await asksForFactor(response, signedIn, place)) return;
-      }
+      if (facility.requiresSecondFactor && (await asksForFactor(request, response, signedIn, returnTo?.(request))))
+        return;
       // TypeScript narrows the type of the constant `role`, but not the type of the whole `facility`.
       const { role } = facility;
       return handler(request, response, { signedIn, facility: { ...facility, role, path: facilityPath(facility.id) } });
@@ -164,10 +164,8 @@ export function createPortalPages({ config, site, members, factors }: PortalPage
     async (request, response, signedIn) => {
       const { account } = signedIn;
       if (account.kind !== 'service') return notFound(response);
-      if (await members.needsSecondFactor(account.id)) {
-        const place = { returnTo: returnTo?.(request) ?? request.originalUrl, isChange: request.method === 'POST' };
-        if (await asksForFactor(response, signedIn, place)) return;
-      }
+      const mustProve = await members.needsSecondFactor(account.id);
+      if (mustProve && (await asksForFactor(request, response, signedIn, returnTo?.(request)))) return;
       return handler(request, response, signedIn);
     };
 

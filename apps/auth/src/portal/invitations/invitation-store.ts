@@ -78,6 +78,30 @@ export function createInvitationStore({ db }: { db: Database }) {
     return { sent: { ...((await find(facilityId, id, tx)) as Invitation), token } };
   };
 
+  /** An invitation of an operator replaces one that is still open. */
+  const add = async (
+    tx: Queryable,
+    invitation: NewInvitation,
+  ): Promise<{ sent: SentInvitation } | { error: InvitationError }> => {
+    const { facilityId, email } = invitation;
+    const isByOperator = invitation.actorId === null;
+    const invitee = await findInvitee(tx, invitation);
+    if (isByOperator ? invitee.isOwner : invitee.isMember) return { error: 'already-member' };
+    if (invitee.isOtherKind) return { error: 'other-kind' };
+    const [previous] = await query<{ id: string; expired: boolean }>(
+      tx,
+      `select i.id, i.expires_at <= now() as expired from invitation i
+        where i.facility_id = $1 and lower(i.email) = lower($2) and ${undecidedCondition} for update`,
+      [facilityId, email],
+    );
+    if (previous && !previous.expired && !isByOperator) return { error: 'already-invited' };
+    // An expired invitation is already part of `peopleCount`.
+    if (previous) return storeWithNewLink(tx, { ...invitation, id: previous.id });
+    if (invitee.peopleCount >= maxMembers) return { error: 'too-many' };
+    await deleteOldInvitations(tx, facilityId);
+    return storeWithNewLink(tx, { ...invitation, id: newInvitationId() });
+  };
+
   /** Runs `change` if the invitation is undecided, and if the actor may change it. */
   const changeInvitation = <T>(
     { facilityId, id, actorId }: { facilityId: string; id: string; actorId: string },
@@ -119,24 +143,10 @@ export function createInvitationStore({ db }: { db: Database }) {
       invitation: NewInvitation & { readonly actorId: string },
     ): Promise<{ sent: SentInvitation } | { error: InvitationError }> =>
       transaction(db, async (tx) => {
-        const { facilityId, email, role, actorId } = invitation;
+        const { facilityId, role, actorId } = invitation;
         const actorRole = await lockFacilityAs(actorId, facilityId, tx);
         if (!actorRole || !mayInvite(actorRole, role)) return { error: 'not-permitted' };
-        const invitee = await findInvitee(tx, invitation);
-        if (invitee.isMember) return { error: 'already-member' };
-        if (invitee.isOtherKind) return { error: 'other-kind' };
-        const [previous] = await query<{ id: string; expired: boolean }>(
-          tx,
-          `select i.id, i.expires_at <= now() as expired from invitation i
-            where i.facility_id = $1 and lower(i.email) = lower($2) and ${undecidedCondition}`,
-          [facilityId, email],
-        );
-        if (previous && !previous.expired) return { error: 'already-invited' };
-        // An expired invitation is already part of `peopleCount`.
-        if (previous) return storeWithNewLink(tx, { ...invitation, id: previous.id });
-        if (invitee.peopleCount >= maxMembers) return { error: 'too-many' };
-        await deleteOldInvitations(tx, facilityId);
-        return storeWithNewLink(tx, { ...invitation, id: newInvitationId() });
+        return add(tx, invitation);
       }),
 
     /** If an invitation is still open, its previous link stops working. */
@@ -146,18 +156,7 @@ export function createInvitationStore({ db }: { db: Database }) {
       email: string,
     ): Promise<{ sent: SentInvitation } | { error: InvitationError }> {
       await query(tx, 'select 1 as locked from facility where id = $1 for no key update', [facilityId]);
-      const invitation = { facilityId, email, role: 'owner', actorId: null } as const;
-      const invitee = await findInvitee(tx, invitation);
-      if (invitee.isOwner) return { error: 'already-member' };
-      if (invitee.isOtherKind) return { error: 'other-kind' };
-      const [previous] = await query<{ id: string }>(
-        tx,
-        `select i.id from invitation i
-          where i.facility_id = $1 and lower(i.email) = lower($2) and ${undecidedCondition} for update`,
-        [facilityId, email],
-      );
-      if (!previous && invitee.peopleCount >= maxMembers) return { error: 'too-many' };
-      return storeWithNewLink(tx, { ...invitation, id: previous?.id ?? newInvitationId() });
+      return add(tx, { facilityId, email, role: 'owner', actorId: null });
     },
 
     /** The previous link stops working. */

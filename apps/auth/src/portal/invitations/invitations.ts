@@ -53,13 +53,17 @@ export function createInvitations({
     }
   };
 
+  /** Counts an e-mail. Returns the seconds to wait if there were too many. */
+  const useLimits = async (facilityId: string, email: string): Promise<number> =>
+    Math.max(await perFacility.use(facilityId), await perRecipient.use(email));
+
   const sendWithinLimits = async <E>(
     { facilityId, email }: Pick<Invitation, 'facilityId' | 'email'>,
     actor: Actor,
     kind: string,
     change: () => Promise<{ sent: SentInvitation } | { error: E }>,
   ): Promise<SendResult<E>> => {
-    const waitSeconds = Math.max(await perFacility.use(facilityId), await perRecipient.use(email));
+    const waitSeconds = await useLimits(facilityId, email);
     if (waitSeconds > 0) return { waitSeconds };
     const outcome = await change();
     if ('error' in outcome) return outcome;
@@ -68,9 +72,7 @@ export function createInvitations({
   };
 
   return {
-    /** Counts an e-mail. Returns the seconds to wait if there were too many. */
-    useLimits: async (facilityId: string, email: string): Promise<number> =>
-      Math.max(await perFacility.use(facilityId), await perRecipient.use(email)),
+    useLimits,
 
     /** For operators. The transaction stores the e-mail too, and records the change. */
     async inviteOwner(tx: Queryable, facilityId: string, email: string) {

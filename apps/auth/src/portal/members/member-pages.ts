@@ -1,7 +1,7 @@
 // Serves the pages where the role of a member is changed or revoked. Each page first shows the consequences.
 import { type Request, type Response, Router } from 'express';
 import type { Audit } from '../../audit/audit.ts';
-import { roleNames } from '../../facilities/roles.ts';
+import { type FacilityRole, roleNames } from '../../facilities/roles.ts';
 import { field } from '../../html/forms.ts';
 import type { Site } from '../../html/site.ts';
 import type { FacilityEmails } from '../facility-emails.ts';
@@ -23,6 +23,11 @@ interface MemberContext extends ManagerContext {
 }
 
 type MemberHandler = (request: Request, response: Response, context: MemberContext) => Promise<void>;
+
+const roleDetails: Readonly<Partial<Record<FacilityRole, string>>> = {
+  owner: 'Can do everything here, including inviting and removing people and other owners.',
+  staff: 'Sees the people, and invites and removes service accounts. This owner’s staff invitations will be withdrawn.',
+};
 
 export interface MemberParts {
   readonly members: MemberStore;
@@ -84,7 +89,7 @@ export function memberRoutes({ members, audit, facilityEmails, site }: MemberPar
       facility,
       isSelf,
       currentRole: roleNames[member.role],
-      roles: roles.map((role) => ({ role, text: roleNames[role] })),
+      roles: roles.map((role) => ({ value: role, text: roleNames[role], detail: roleDetails[role] })),
       button: 'Change the role',
       cancel: facility.path,
     };

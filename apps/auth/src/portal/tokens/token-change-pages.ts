@@ -5,6 +5,7 @@ import type { ClientStore, PersonalAccessToken } from '../../clients/store.ts';
 import { field } from '../../html/forms.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { SignedInHandler, Site } from '../../html/site.ts';
+import { formatDuration } from '../../html/time-format.ts';
 import { randomToken } from '../../secrets.ts';
 import type { FacilityEmails } from '../facility-emails.ts';
 import type { MemberStore } from '../members/member-store.ts';
@@ -23,7 +24,15 @@ interface TokenContext {
 type TokenHandler = (request: Request, response: Response, context: TokenContext) => Promise<void>;
 
 /** The choices of a user who rotates a token: the number of seconds for which the old secret still works. */
-const overlaps = [0, 3_600, 86_400, 7 * 86_400] as const;
+const overlaps = [
+  {
+    value: 0,
+    text: 'It stops working now',
+    detail:
+      'Choose this if the old secret may have leaked. The software gets no access token until it has the new secret.',
+  },
+  ...[3_600, 86_400, 7 * 86_400].map((value) => ({ value, text: formatDuration(value) })),
+];
 
 export interface TokenChangeParts {
   readonly clients: ClientStore;
@@ -84,7 +93,7 @@ export function tokenChangeRoutes(
         const { signedIn, token } = context;
         const { clientId, name, access, accessTokenTtl } = token;
         // How long the old secret still works.
-        const overlapSeconds = overlaps.find((seconds) => String(seconds) === field(request, 'overlap'));
+        const overlapSeconds = overlaps.find(({ value }) => String(value) === field(request, 'overlap'))?.value;
         if (overlapSeconds === undefined) {
           return showRotate(response, context, { status: 400, error: 'Choose one of these times.' });
         }

@@ -102,7 +102,7 @@ export function createTokenPages(
           })),
         accessLevels: accessLevelsAt(facilities).map((level) => {
           const [text, detail] = accessTexts[level];
-          return { level, text, detail };
+          return { value: level, text, detail };
         }),
         timeZone: timeZoneOf(facilities),
         ended: all.filter(({ isActive }) => !isActive),
