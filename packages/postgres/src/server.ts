@@ -1,7 +1,17 @@
 // Runs a PostgreSQL server for development and tests on a machine that has no installed PostgreSQL.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  fchownSync,
+  fstatSync,
+  ftruncateSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -15,6 +25,8 @@ import { watchOver } from './watchdog.ts';
 const HOST = '127.0.0.1';
 const START_LIMIT_MS = 60_000;
 const REPEAT_LIMIT_MS = 15_000;
+/** A larger log file is emptied when the server starts. */
+const LOG_LIMIT_BYTES = 5_000_000;
 
 export interface EmbeddedPostgresOptions {
   /** The folder of the database files. Default: a temporary folder, which is removed when the server stops. */
@@ -125,7 +137,7 @@ async function start(program: ServerProgram): Promise<{ child: ChildProcess; por
   }
 }
 
-/** Starts the server with an empty log file and waits until the server is ready. */
+/** Starts the server and waits until it is ready. */
 async function startOnce({ options, data, binaries, account }: ServerProgram, port: number): Promise<ChildProcess> {
   const settings = {
     [launcherSetting]: process.pid,
@@ -141,8 +153,11 @@ async function startOnce({ options, data, binaries, account }: ServerProgram, po
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const logFile = `${data}.log`;
-  writeFileSync(logFile, '', { mode: 0o600 });
-  const log = openSync(logFile, 'a');
+  const log = openSync(logFile, 'a', 0o600);
+  if (fstatSync(log).size > LOG_LIMIT_BYTES) ftruncateSync(log);
+  // Another launcher may write its own lines meanwhile, so the log is not emptied at each start.
+  const logStart = fstatSync(log).size;
+  if (account) fchownSync(log, account.uid, account.gid);
   const child = spawn(binaries.postgres, ['-D', data, ...flags], {
     ...runAs(account),
     // The locale C gives English error messages, which `dataInUse` and `portInUse` match.
@@ -154,7 +169,8 @@ async function startOnce({ options, data, binaries, account }: ServerProgram, po
   closeSync(log);
   child.unref();
   await once(child, 'spawn');
-  const lastLogLines = () => readFileSync(logFile, 'utf8').trim().split('\n').slice(-12).join('\n');
+  const lastLogLines = () =>
+    readFileSync(logFile).subarray(logStart).toString().trim().split('\n').slice(-12).join('\n');
   const deadline = Date.now() + START_LIMIT_MS;
   for (;;) {
     const postmaster = readPostmaster(data);
