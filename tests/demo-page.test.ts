@@ -30,7 +30,7 @@ const commandsOf = ({ html }: Page): readonly string[] =>
   [...html.matchAll(/<pre tabindex="0"><code>([\s\S]*?)<\/code>/g)].map(([, code = '']) => textOf(code));
 
 const run = async (command: string): Promise<Record<string, unknown>> =>
-  JSON.parse((await promisify(execFile)('sh', ['-e', '-c', command], { timeout: 20_000 })).stdout);
+  JSON.parse((await promisify(execFile)('sh', ['-e', '-c', command], { timeout: 50_000 })).stdout);
 
 /** Opens the page at the redirect address as if it had the port of the demo page. */
 const openRedirect = (browser: FormBrowser, { url }: Page): Promise<Page> =>
@@ -124,7 +124,7 @@ describe('the demo page', () => {
     const name = 'Ada <b>Fairway</b>';
     await browser.send(form, { name, username: 'ada@fairway.example', password: 'seven unusual lamps' });
     const hasMail = async () => (await browser.open(`${demo}/mail`)).html.includes('To ada@fairway.example');
-    await eventually(hasMail, 10_000);
+    await eventually(hasMail, 50_000);
     const page = await browser.open(`${demo}/mail`);
     expect(page.html).not.toContain('<b>');
     const link = page.links.find(({ href }) => href.startsWith(`${system.auth}/`));

@@ -3,8 +3,8 @@ import { preset } from '../packages/testkit/jest/preset.js';
 export default {
   ...preset,
   testMatch: ['<rootDir>/**/*.test.ts'],
-  // Many tests wait for a condition, such as the restart of a service, so three use two cores well.
-  maxWorkers: 3,
+  // Many tests wait for a condition, such as the restart of a service, so four use two cores well.
+  maxWorkers: 4,
   globalSetup: '<rootDir>/jest/global-setup.ts',
   globalTeardown: '<rootDir>/jest/global-teardown.ts',
   // The condition `@bay-booking/source` selects the source of packages/client, which is not built in this repository.

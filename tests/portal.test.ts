@@ -49,7 +49,7 @@ async function signIn(page: Page, portal: string, username: string, secret: stri
 
 /** Runs a shell command that prints JSON. */
 const run = async (command: string): Promise<Record<string, unknown>> =>
-  JSON.parse((await promisify(execFile)('sh', ['-c', command], { timeout: 20_000 })).stdout);
+  JSON.parse((await promisify(execFile)('sh', ['-c', command], { timeout: 50_000 })).stdout);
 
 describeInChromium('the portal', () => {
   let smtp: SmtpSink;

@@ -45,7 +45,7 @@ describe.each([
   async function runProgram(text: string): Promise<string> {
     const file = join(installed.folder, 'program.mjs');
     await writeFile(file, text.replace('http://localhost:4001', system.bookings));
-    return (await run(node as string, [file], { env: { PATH: process.env.PATH }, timeout: 20_000 })).stdout;
+    return (await run(node as string, [file], { env: { PATH: process.env.PATH }, timeout: 50_000 })).stdout;
   }
 
   testOnNode('the only JavaScript example of the README has at most 20 lines and books a bay', async () => {

@@ -24,14 +24,14 @@ export const encryptionKey = Buffer.alloc(32, 7).toString('base64');
 
 /**
  * Calls `read` every 20 ms until it returns a truthy value, for work that the server does after its response.
- * @throws {Error} when there is no such value after 20 s
+ * @throws {Error} when there is no such value after 50 s
  */
 export async function eventually<T>(read: () => Promise<T | undefined | false>): Promise<T> {
-  const limit = Date.now() + 20_000;
+  const limit = Date.now() + 50_000;
   for (;;) {
     const value = await read();
     if (value) return value;
-    if (Date.now() > limit) throw new Error('the expected state was not reached within 20 s');
+    if (Date.now() > limit) throw new Error('the expected state was not reached within 50 s');
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

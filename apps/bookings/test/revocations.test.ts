@@ -154,10 +154,10 @@ test('running instances read the list by themselves, and the metric shows its ag
       () => statusOf(token, instance),
       (status) => status === 401,
     );
-  expect(performance.now() - revokedAt).toBeLessThan(10_000);
+  expect(performance.now() - revokedAt).toBeLessThan(20_000);
   await Promise.all(stops.map((stop) => stop()));
   const { text } = await (instances[0] as TestSystem).call('GET', '/metrics', { token: null });
-  expect(Number(/^bookings_revocations_age_seconds(?:\{.*\})? (\S+)$/m.exec(text)?.[1])).toBeLessThan(10);
+  expect(Number(/^bookings_revocations_age_seconds(?:\{.*\})? (\S+)$/m.exec(text)?.[1])).toBeLessThan(20);
 });
 
 test('holds end with the account or its access to their facility, and holds of later tokens stay', async () => {
@@ -203,5 +203,5 @@ test('100 requests of an owner wait at a feed, one more does not, and they end w
   await system.revocations.read();
   const challenges = (await Promise.all(responses)).map(({ headers }) => headers['www-authenticate']);
   expect(challenges.filter((challenge) => challenge === invalidToken)).toHaveLength(100);
-  expect(performance.now() - revokedAt).toBeLessThan(10_000);
+  expect(performance.now() - revokedAt).toBeLessThan(20_000);
 });

@@ -45,7 +45,7 @@ afterEach(async () => {
   const orphan = readPostmaster(dataDir);
   if (orphan) {
     signal(orphan.pid, 'SIGKILL');
-    await waitForEnd(orphan.pid, 5_000);
+    await waitForEnd(orphan.pid, 20_000);
   }
   rmSync(folder, { recursive: true, force: true });
 });
@@ -162,7 +162,7 @@ describe('after a kill -9', () => {
     const { child, server } = await launch({ dataDir: undefined });
     const postmaster = readPostmaster(server.dataPath);
     await end(child, 'SIGKILL');
-    expect(await waitForEnd(postmaster?.pid as number, 10_000)).toBe(true);
+    expect(await waitForEnd(postmaster?.pid as number, 40_000)).toBe(true);
     expect(await waitUntilRemoved(dirname(server.dataPath))).toBe(true);
   });
 });

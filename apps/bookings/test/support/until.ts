@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * Calls `read` every 10 ms until `condition` is true for the value, and returns the value.
  * @throws {Error} with the last value if the condition is not true after `limitMs` milliseconds
  */
-export async function until<T>(read: () => Promise<T>, condition: (value: T) => boolean, limitMs = 8_000): Promise<T> {
+export async function until<T>(read: () => Promise<T>, condition: (value: T) => boolean, limitMs = 40_000): Promise<T> {
   const deadline = Date.now() + limitMs;
   for (;;) {
     const value = await read();
