@@ -16,7 +16,7 @@ const allowed = '127.0.0.2';
 const forbidden = '127.0.0.1';
 
 // The system may need more time to start than the default timeout of jest allows, so the timeout is 90 s.
-const system = useFixture(startTestSystem, 90_000);
+const system = useFixture(startTestSystem, 180_000);
 const servers: Server[] = [];
 const connections = { [allowed]: 0, [forbidden]: 0 };
 afterAll(() => {

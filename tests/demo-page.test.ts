@@ -54,7 +54,7 @@ async function signIn(browser: FormBrowser, first: Page): Promise<Page> {
 }
 
 describe('the demo page', () => {
-  const system = useFixture(() => startSystem(environment), 90_000);
+  const system = useFixture(() => startSystem(environment), 180_000);
 
   async function openBrowser(): Promise<FormBrowser> {
     const redirect = await fetch(`${system.auth}/social/google`, { redirect: 'manual' });

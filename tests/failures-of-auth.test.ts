@@ -16,7 +16,7 @@ import { printMeasurements, recordMeasurement } from './support/measurements.ts'
 import { bookOnce, getToken, skewedClock, startTestSystem } from './support/test-system.ts';
 import { eventually, timeUntil } from './support/wait.ts';
 
-const system = useFixture(startTestSystem, 90_000);
+const system = useFixture(startTestSystem, 180_000);
 let auth: Instance;
 let bookings: Instance;
 let token: string;

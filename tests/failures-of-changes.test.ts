@@ -21,7 +21,7 @@ import {
 
 const facilities = ['fac-north', 'fac-south'];
 
-const system = useFixture(startTestSystem, 90_000);
+const system = useFixture(startTestSystem, 180_000);
 let token: string;
 let instances: Instance[];
 /** The addresses of the running instances. Writers and readers use this array, so a test can replace an address. */

@@ -18,7 +18,7 @@ const shortenPublishDelay = () =>
     "update signing_key set signs_from = signs_from - interval '25 s' where state = 'next'",
   );
 
-const system = useFixture(startTestSystem, 90_000);
+const system = useFixture(startTestSystem, 180_000);
 let authInstances: readonly Instance[];
 let bookings: Instance;
 beforeAll(async () => {

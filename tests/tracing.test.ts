@@ -38,7 +38,7 @@ const collector = createServer(async (request, response) => {
       spans.push({ ...span, service: attributeOf(resource.attributes, 'service.name') });
   response.setHeader('Content-Type', 'application/json').end('{}');
 });
-const system = useFixture(startTestSystem, 90_000);
+const system = useFixture(startTestSystem, 180_000);
 const receivers: WebhookReceiver[] = [];
 beforeAll(async () => {
   await once(collector.listen(0, '127.0.0.1'), 'listening');

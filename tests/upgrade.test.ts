@@ -23,7 +23,7 @@ import {
   webhookEnvironment,
 } from './support/webhook-receiver.ts';
 
-const system = useFixture(startTestSystem, 90_000);
+const system = useFixture(startTestSystem, 180_000);
 let load: Load;
 let writers: BookingWriters | undefined;
 const receivers: WebhookReceiver[] = [];

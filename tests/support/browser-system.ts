@@ -17,8 +17,8 @@ export function describeInChromium(title: string, declareTests: () => void): voi
   (hasChromium ? describe : describe.skip)(title, declareTests);
 }
 
-/** The start of the system alone may take a minute. */
-const startTimeoutMs = 90_000;
+/** On busy cores, the start of the system alone may take more than a minute. */
+const startTimeoutMs = 180_000;
 
 /**
  * Starts the system and Chromium before the tests of a describe block, and closes them after the tests. `environment`

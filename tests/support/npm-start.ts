@@ -21,11 +21,11 @@ export interface RunningSystem {
 }
 
 /** Starts the system before the tests of a file, and stops it after the tests. */
-export const useSystem = (): RunningSystem => useFixture(startSystem, 90_000);
+export const useSystem = (): RunningSystem => useFixture(startSystem, 180_000);
 
 /**
  * Starts the system, and waits until both services are ready.
- * @throws {Error} with the output if `npm start` ends, or if the system is not ready after a minute
+ * @throws {Error} with the output if `npm start` ends, or if the system is not ready after 150 s
  */
 export async function startSystem(environment: Record<string, string> = {}): Promise<RunningSystem> {
   const [authPort, bookingsPort] = (await freePorts(2)) as [number, number];
@@ -69,7 +69,7 @@ async function end(launcher: ChildProcess): Promise<void> {
 }
 
 async function waitUntilReady(launcher: ChildProcess, bases: readonly string[], output: () => string): Promise<void> {
-  const ready = Promise.all(bases.map((base) => eventually(() => isOk(`${base}/health/ready`), 60_000)));
+  const ready = Promise.all(bases.map((base) => eventually(() => isOk(`${base}/health/ready`), 150_000)));
   const exited = once(launcher, 'exit').then(([code]) => {
     throw new Error(`npm start ended with ${code}`);
   });

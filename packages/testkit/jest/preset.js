@@ -14,7 +14,7 @@ export const preset = {
   reporters: ['default', here('./reporter.js')],
   injectGlobals: false,
   restoreMocks: true,
-  testTimeout: 60_000,
+  testTimeout: 120_000,
 };
 
 // Workspaces whose tests need PostgreSQL add these options to the preset. All test files of a run use one server, and

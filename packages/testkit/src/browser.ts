@@ -35,6 +35,7 @@ const disabledFeatures = [
 export const launchChromium = (): Promise<Browser> =>
   chromium.launch({
     executablePath: chromiumPath,
+    timeout: 120_000,
     args: [
       // The sandbox of Chromium does not start as root or in most containers.
       '--no-sandbox',
