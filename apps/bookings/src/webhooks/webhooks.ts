@@ -1,18 +1,15 @@
 // Creates and connects the parts of webhooks: the endpoints, the feeder (creates deliveries for changes), the worker
 // (sends the deliveries) and the periodic jobs.
-import type { Endpoint } from '@bay-booking/common/endpoint';
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import { createSecretBox } from '@bay-booking/service/secret-box';
 import { Counter, Gauge } from 'prom-client';
-import type { Caller } from '../auth/caller.ts';
 import type { FeedStore } from '../changes/feed/store.ts';
 import type { BookingState } from '../changes/log.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import type { IdempotencyStore } from '../idempotency/store.ts';
-import type { PeriodicJob } from '../jobs.ts';
 import { createWebhookEndpoints } from './api/endpoints.ts';
 import { createWebhookStore } from './api/store.ts';
 import { createCursorStore } from './delivery/cursor-store.ts';
@@ -37,14 +34,7 @@ export interface WebhookOptions extends SharedServices {
   readonly logger: Logger;
 }
 
-export interface Webhooks {
-  readonly endpoints: readonly Endpoint<Caller>[];
-  readonly periodicJobs: readonly PeriodicJob[];
-  /** Begins to deliver events. Returns a function that stops the deliveries. */
-  readonly start: () => () => Promise<void>;
-}
-
-export function createWebhooks(options: WebhookOptions): Webhooks {
+export function createWebhooks(options: WebhookOptions) {
   const { db, keys, bookingItem, feed, idempotency, logger, config, metrics, link, audit, now } = options;
   const shared: SharedServices = { config, metrics, link, audit, now };
   // The worker limits the concurrent attempts of each webhook. Many webhooks may have the same host, so the limit of
@@ -84,6 +74,7 @@ export function createWebhooks(options: WebhookOptions): Webhooks {
         run: () => reencryptSecrets({ store, secretBox, logger }),
       },
     ],
+    /** Begins to deliver events. Returns a function that stops the deliveries. */
     start: () => {
       worker = startWorker({ ...shared, store: deliveries, secretBox, outbound, countOutcome, logger });
       const feeder = startFeeder({ ...shared, cursors, feed, bookingItem, wakeWorker, logger });

@@ -14,7 +14,6 @@ export interface FeedEndpointServices extends FeedServices {
 }
 
 export function createFeedEndpoints(services: FeedEndpointServices) {
-  const listChanges = createChangeLister(services);
   return [
     defineEndpoint({
       operationId: 'listBookingChanges',
@@ -47,8 +46,7 @@ export function createFeedEndpoints(services: FeedEndpointServices) {
       // The handler reports the validation errors itself. The same response can then also report a facilityId that is
       // missing or that the token does not name.
       handlesValidationErrors: true,
-      handle: ({ query, validationErrors, caller, header }) =>
-        listChanges(query, validationErrors, caller, header('prefer')),
+      handle: createChangeLister(services),
     }),
   ];
 }

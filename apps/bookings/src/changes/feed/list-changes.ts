@@ -2,17 +2,16 @@
 // the page is empty and the client has sent `Prefer: wait`, the handler first waits for a change.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { writeQueryString } from '@bay-booking/common/query-string';
-import type { ValidationError } from '@bay-booking/common/validation';
+import type { FromSchema } from 'json-schema-to-ts';
 import { revokedError } from '../../auth/access-token.ts';
-import type { Caller } from '../../auth/caller.ts';
 import type { Revocations } from '../../auth/revocations.ts';
 import { apiError } from '../../errors.ts';
 import { waitSecondsOf } from '../../http/preferences.ts';
-import type { SharedServices } from '../../http/shared-services.ts';
+import type { ApiRequest, SharedServices } from '../../http/shared-services.ts';
 import type { BookingState } from '../log.ts';
 import { selectFacility } from '../select-facility.ts';
 import type { ChangeWatcher } from './change-watcher.ts';
-import { defaultFeedLimit } from './schema.ts';
+import { defaultFeedLimit, type feedQuerySchema } from './schema.ts';
 import type { Change, FeedStore } from './store.ts';
 
 export interface FeedServices extends SharedServices {
@@ -23,21 +22,10 @@ export interface FeedServices extends SharedServices {
   readonly bookingItem: (state: BookingState) => object;
 }
 
-export interface FeedQuery {
-  readonly facilityId?: string;
-  readonly afterChangeNumber?: number;
-  /** Begins after the last change, for a client that has just read the bookings with a search. */
-  readonly latest?: boolean;
-  /**
-   * A parameter of the link `next`. Old deletions are removed from the feed. For a client that reads the feed from its
-   * beginning, the value is the highest change number that had been removed when the client read its first page. For
-   * other clients, the value is 0.
-   */
-  readonly removed?: number;
-  readonly limit?: number;
-}
+type FeedRequest = ApiRequest<FromSchema<typeof feedQuerySchema>>;
 
-interface FeedRequest {
+/** The query without `latest`, with its defaults. `removed` is described in schema.ts. */
+interface FeedPosition {
   readonly facilityId: string;
   readonly afterChangeNumber: number;
   readonly removed: number | undefined;
@@ -51,36 +39,31 @@ const maxWaitSeconds = 25;
 export function createChangeLister({ feed, changeWatcher, revocations, bookingItem, link, config }: FeedServices) {
   const { baseUrl } = config;
 
-  return async (
-    query: FeedQuery,
-    validationErrors: readonly ValidationError[],
-    caller: Caller,
-    prefer: string | undefined,
-  ): Promise<EndpointResponse> => {
-    const request = feedRequest(query, validationErrors, caller, baseUrl);
+  return async ({ query, validationErrors, caller, header }: FeedRequest): Promise<EndpointResponse> => {
+    const facilityId = selectFacility(query, validationErrors, caller, baseUrl);
+    const { afterChangeNumber = 0, removed, limit = defaultFeedLimit } = query;
+    const position = { facilityId, afterChangeNumber, removed, limit };
     if (query.latest) {
-      const { facilityId } = request;
-      const afterChangeNumber = (await feed.numberChanges([facilityId])).get(facilityId) ?? 0;
-      return { status: 200, body: envelopeOf({ ...request, afterChangeNumber }, { changes: [], removed: 0 }) };
+      const latest = (await feed.numberChanges([facilityId])).get(facilityId) ?? 0;
+      return { status: 200, body: envelopeOf({ ...position, afterChangeNumber: latest }, { changes: [], removed: 0 }) };
     }
-    const preferredSeconds = waitSecondsOf(prefer);
+    const preferredSeconds = waitSecondsOf(header('prefer'));
     const waitSeconds = Math.min(preferredSeconds ?? 0, maxWaitSeconds);
-    let page = await readPage(request);
+    let page = await readPage(position);
     // False if too many requests already wait, or if the service is already stopping. The response then says `wait=0`.
     let mayWait = true;
     if (page.changes.length === 0 && waitSeconds > 0) {
-      const { facilityId } = request;
       const waiting = { facilityId, changeNumber: page.changeNumber, caller };
       mayWait = await changeWatcher.waitForChange(waiting, waitSeconds * 1000);
       if (revocations.isRevoked(caller)) throw revokedError(baseUrl, caller);
-      if (mayWait) page = await readPage(request);
+      if (mayWait) page = await readPage(position);
     }
     const appliedSeconds = mayWait ? waitSeconds : 0;
     const headers = preferredSeconds === undefined ? {} : { 'Preference-Applied': `wait=${appliedSeconds}` };
-    return { status: 200, body: envelopeOf(request, page), headers };
+    return { status: 200, body: envelopeOf(position, page), headers };
   };
 
-  async function readPage({ facilityId, afterChangeNumber, removed, limit }: FeedRequest) {
+  async function readPage({ facilityId, afterChangeNumber, removed, limit }: FeedPosition) {
     const changeNumber = (await feed.numberChanges([facilityId])).get(facilityId) ?? 0;
     const { changes, removedNumber } = await feed.changesAfter(facilityId, afterChangeNumber, limit);
     // Old deletions up to `removedNumber` were removed from the feed. A client that starts from the beginning has seen
@@ -93,7 +76,7 @@ export function createChangeLister({ feed, changeWatcher, revocations, bookingIt
   }
 
   function envelopeOf(
-    { facilityId, afterChangeNumber, limit }: FeedRequest,
+    { facilityId, afterChangeNumber, limit }: FeedPosition,
     { changes, removed }: { readonly changes: readonly Change[]; readonly removed: number },
   ) {
     const linkAfter = (number: number) =>
@@ -109,15 +92,4 @@ export function createChangeLister({ feed, changeWatcher, revocations, bookingIt
       ? { state: 'deleted', ...item }
       : { state: 'updated', ...item, data: bookingItem(state) };
   }
-}
-
-/** @throws {ApiError} 400 if a parameter is missing or invalid, 403 if the token names no facility */
-function feedRequest(
-  query: FeedQuery,
-  validationErrors: readonly ValidationError[],
-  caller: Caller,
-  baseUrl: string,
-): FeedRequest {
-  const { afterChangeNumber = 0, removed, limit = defaultFeedLimit } = query;
-  return { facilityId: selectFacility(query, validationErrors, caller, baseUrl), afterChangeNumber, removed, limit };
 }

@@ -4,7 +4,7 @@ import { linksSchema } from '@bay-booking/common/links';
 import { actorSchema } from '../../http/endpoint-parts.ts';
 import { textSchema } from '../../http/schemas.ts';
 
-export const maxFeedLimit = 1000;
+const maxFeedLimit = 1000;
 export const defaultFeedLimit = 500;
 
 const nonNegativeInteger = { type: 'integer', minimum: 0 } as const;
@@ -14,11 +14,14 @@ export const feedQuerySchema = {
   properties: {
     facilityId: { ...textSchema, description: 'Mandatory if the token names several facilities.' },
     afterChangeNumber: { ...nonNegativeInteger, description: 'Returns the changes after this number; 0 if left out.' },
+    // For a client that has just read the bookings with a search.
     latest: {
       type: 'boolean',
       description: 'If true, the page is empty, and its link "next" returns only later changes.',
     },
-    // list-changes.ts explains this parameter.
+    // A parameter of the link `next`. Old deletions are removed from the feed. For a client that reads the feed from its
+    // beginning, the value is the highest change number that had been removed when the client read its first page. For
+    // other clients, the value is 0.
     removed: {
       ...nonNegativeInteger,
       description:

@@ -1,27 +1,23 @@
 // Handles GET /api/bookings/{id}/history and GET /api/booking-history.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { PageRequest } from '@bay-booking/common/page';
+import type { FromSchema } from 'json-schema-to-ts';
 import { apiError } from '../../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../../http/pagination.ts';
 import type { ApiRequest, SharedServices } from '../../http/shared-services.ts';
 import { isUuid } from '../../places/tagged-id.ts';
 import { findReversedIntervalErrors, parseDates } from '../../time/date-times.ts';
 import type { FeedStore } from '../feed/store.ts';
-import type { BookingState, ChangeAction } from '../log.ts';
+import type { BookingState } from '../log.ts';
 import { selectFacility } from '../select-facility.ts';
-import type { Entry, HistoryFilter, HistoryStore } from './store.ts';
+import type { historyQuerySchema } from './schema.ts';
+import type { Entry, HistoryStore } from './store.ts';
 
 export interface HistoryServices extends SharedServices {
   readonly history: HistoryStore;
   readonly feed: Pick<FeedStore, 'numberChanges'>;
   /** Returns a booking as an item of a list. */
   readonly bookingItem: (state: BookingState) => object;
-}
-
-export interface HistoryQuery extends Partial<PageRequest>, Partial<Omit<HistoryFilter, 'start' | 'end'>> {
-  readonly startDate?: string;
-  readonly endDate?: string;
-  readonly action?: ChangeAction;
 }
 
 const day = 24 * 3_600_000;
@@ -41,12 +37,12 @@ export async function listBookingHistory(
   const found = isUuid(id) ? await history.ofBooking(facilities, id, oldestEntry(services), page) : undefined;
   if (!found || found.total === 0) throw apiError('ERR00404');
   const items = found.rows.map((entry) => entryJson(entry, bookingItem));
-  return listResponse({ path: `/api/bookings/${id}/history`, query: { ...query }, page }, items, found.total, link);
+  return listResponse({ path: `/api/bookings/${id}/history`, query, page }, items, found.total, link);
 }
 
 export async function listHistory(
   services: HistoryServices,
-  { query, validationErrors, caller }: ApiRequest<HistoryQuery>,
+  { query, validationErrors, caller }: ApiRequest<FromSchema<typeof historyQuerySchema>>,
 ): Promise<EndpointResponse> {
   const { history, feed, bookingItem, link, config } = services;
   const { bayIds, subject, clientId, action } = query;
@@ -61,7 +57,7 @@ export async function listHistory(
     const { bookingId } = entry;
     return { bookingId, facilityId, ...entryJson(entry, bookingItem) };
   });
-  return listResponse({ path: '/api/booking-history', query: { ...query }, page }, items, total, link);
+  return listResponse({ path: '/api/booking-history', query, page }, items, total, link);
 }
 
 function entryJson(
