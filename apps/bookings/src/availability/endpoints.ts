@@ -1,11 +1,10 @@
 // Describes and handles GET /api/booking-availability (docs/behaviour.md, "Availability").
-import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Database } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller } from '../auth/caller.ts';
 import { badRequest, problemOf, problemsOf } from '../errors.ts';
-import { pageSuccess } from '../http/endpoint-parts.ts';
+import { defineEndpoint, pageSuccess } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, pageRequest } from '../http/pagination.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import { bayExample } from '../places/resource.ts';
@@ -19,7 +18,6 @@ import { availabilityQuerySchema, availabilitySchema, maxDays } from './schema.t
 
 type AvailabilityQuery = Partial<FromSchema<typeof availabilityQuerySchema>>;
 
-const defineEndpoint = endpointDefiner<Caller>();
 const maxLengthMs = maxDays * 24 * 3_600_000;
 
 const gapExample = { start: Date.parse('2030-05-01T08:00:00.000Z'), end: Date.parse('2030-05-01T10:30:00.000Z') };

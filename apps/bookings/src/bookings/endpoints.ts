@@ -1,13 +1,13 @@
 // Describes the endpoints for bookings. Their handlers are in create.ts, update.ts, find.ts and list.ts.
-import { endpointDefiner } from '@bay-booking/common/endpoint';
-import type { Caller } from '../auth/caller.ts';
 import {
+  defineEndpoint,
   deletionParts,
   idempotencyKeyHeader,
   ifMatchHeader,
   ifNoneMatchHeader,
   locationHeader,
   pageSuccess,
+  string,
 } from '../http/endpoint-parts.ts';
 import { createBooking } from './create.ts';
 import {
@@ -33,8 +33,6 @@ import { searchQuerySchema } from './search/filters.ts';
 import type { BookingServices } from './services.ts';
 import { deleteBooking, updateBooking } from './update.ts';
 
-const defineEndpoint = endpointDefiner<Caller>();
-const string = { type: 'string' } as const;
 const tag = 'Bookings';
 const errorContext = errorContextOf({});
 const params = { id: { description: 'Booking ID.', schema: string, example: exampleId } } as const;

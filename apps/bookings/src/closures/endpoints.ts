@@ -1,15 +1,17 @@
 // Describes and handles the endpoints for closures (docs/behaviour.md, "Opening hours and closures").
-import { type EndpointResponse, endpointDefiner } from '@bay-booking/common/endpoint';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import {
   creationHeaders,
+  defineEndpoint,
   deletionParts,
   etagHeader,
   idempotencyKeyHeader,
   ifMatchHeader,
   ifNoneMatchHeader,
   pageSuccess,
+  string,
 } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
 import { checkIfMatch, createdResponse, versionedResponse } from '../http/response.ts';
@@ -24,7 +26,6 @@ import { closureBodySchema, closureListSchema, closureQuerySchema, closureSchema
 import type { ClosureStore } from './store.ts';
 import { type RequestedClosure, validateClosure } from './validation.ts';
 
-const defineEndpoint = endpointDefiner<Caller>();
 const path = '/api/booking-closures';
 const tag = 'Opening hours and closures';
 
@@ -46,7 +47,7 @@ const closureExample: ClosureRow = {
 };
 const queryExample = { locationIds: ['loc-north-1'] };
 const params = {
-  id: { description: 'Closure ID.', schema: { type: 'string' }, example: closureExample.id },
+  id: { description: 'Closure ID.', schema: string, example: closureExample.id },
 } as const;
 
 export interface ClosureServices extends SharedServices {

@@ -1,13 +1,11 @@
 // Describes and handles POST /api/booking-erasures.
-import { type EndpointResponse, endpointDefiner } from '@bay-booking/common/endpoint';
-import type { Caller } from '../auth/caller.ts';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { badRequest, problemsOf } from '../errors.ts';
+import { defineEndpoint } from '../http/endpoint-parts.ts';
 import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
 import { isUuid } from '../places/tagged-id.ts';
 import type { Erasure } from './erase.ts';
 import { eraseBookingsSchema, erasureSchema, maxErasedBookings } from './schema.ts';
-
-const defineEndpoint = endpointDefiner<Caller>();
 
 interface EraseBody {
   readonly ids?: readonly string[];

@@ -1,16 +1,16 @@
 // Describes and handles the endpoints for groups of bookings (docs/behaviour.md, "Groups").
-import { endpointDefiner } from '@bay-booking/common/endpoint';
-import type { Caller } from '../auth/caller.ts';
 import { createExample, newBookingExample, updateExample } from '../bookings/examples.ts';
 import type { BookingServices } from '../bookings/services.ts';
 import { apiError } from '../errors.ts';
 import {
   creationHeaders,
+  defineEndpoint,
   deletionParts,
   etagHeader,
   idempotencyKeyHeader,
   ifMatchHeader,
   ifNoneMatchHeader,
+  string,
 } from '../http/endpoint-parts.ts';
 import { createGroup } from './create.ts';
 import { groupResource, groupResponse } from './resource.ts';
@@ -22,10 +22,9 @@ export interface GroupServices extends BookingServices {
   readonly groups: GroupStore;
 }
 
-const defineEndpoint = endpointDefiner<Caller>();
 const tag = 'Groups';
 const exampleId = '019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d';
-const params = { id: { description: 'Group ID.', schema: { type: 'string' }, example: exampleId } } as const;
+const params = { id: { description: 'Group ID.', schema: string, example: exampleId } } as const;
 const { externalBookingId: _, ...memberExample } = createExample;
 const otherBay = { bayId: 'bay-n1-02' };
 

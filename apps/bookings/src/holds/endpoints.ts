@@ -1,13 +1,11 @@
 // Describes and handles the endpoints for holds (docs/behaviour.md, "Holds").
-import { endpointDefiner } from '@bay-booking/common/endpoint';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import { idempotencyKeyHeader, locationHeader } from '../http/endpoint-parts.ts';
+import { defineEndpoint, idempotencyKeyHeader, locationHeader, string } from '../http/endpoint-parts.ts';
 import { createHold, type HoldServices } from './create.ts';
 import { type Hold, holdResource, holdSeconds } from './hold.ts';
 import { createHoldSchema, extendHoldSchema, holdSchema } from './schema.ts';
 
-const defineEndpoint = endpointDefiner<Caller>();
 const tag = 'Holds';
 
 const holdExample: Hold = {
@@ -20,7 +18,7 @@ const holdExample: Hold = {
   createdAt: '2026-04-30T18:21:07.123Z',
   correlationId: 'session-7',
 };
-const params = { id: { description: 'Hold ID.', schema: { type: 'string' }, example: holdExample.id } } as const;
+const params = { id: { description: 'Hold ID.', schema: string, example: holdExample.id } } as const;
 
 export function createHoldEndpoints(services: HoldServices) {
   const { store, link } = services;

@@ -1,8 +1,11 @@
-// Describes the headers, responses and fields that several endpoints share, for the OpenAPI document.
-import type { Schema, SuccessDescription } from '@bay-booking/common/endpoint';
+// Defines what the descriptions of several endpoints share: headers, responses and fields.
+import { endpointDefiner, type Schema, type SuccessDescription } from '@bay-booking/common/endpoint';
+import type { Caller } from '../auth/caller.ts';
 import { responseSchema } from './schemas.ts';
 
-const string = { type: 'string' } as const;
+export const defineEndpoint = endpointDefiner<Caller>();
+
+export const string = { type: 'string' } as const;
 
 export const idempotencyKeyHeader = {
   'Idempotency-Key': {

@@ -1,14 +1,12 @@
 // Describes and handles GET /api/me, which returns what the access token allows.
-import { endpointDefiner } from '@bay-booking/common/endpoint';
 import { linksSchema } from '@bay-booking/common/links';
 import type { Caller } from '../auth/caller.ts';
+import { defineEndpoint, string } from '../http/endpoint-parts.ts';
 import { dateTimeSchema, responseSchema } from '../http/schemas.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import type { Facility, PlacesStore } from '../places/store.ts';
 
 const path = '/api/me';
-const string = { type: 'string' } as const;
-const defineEndpoint = endpointDefiner<Caller>();
 
 const meSchema = responseSchema({
   clientId: { ...string, description: 'The client of the token.' },

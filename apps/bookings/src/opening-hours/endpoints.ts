@@ -1,10 +1,10 @@
 // Describes and handles the endpoints for opening hours (docs/behaviour.md, "Opening hours and closures").
-import { type EndpointResponse, endpointDefiner } from '@bay-booking/common/endpoint';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import { deletionParts, etagHeader, ifMatchHeader, ifNoneMatchHeader } from '../http/endpoint-parts.ts';
+import { defineEndpoint, deletionParts, etagHeader, ifMatchHeader, ifNoneMatchHeader } from '../http/endpoint-parts.ts';
 import { checkIfMatch, versionedResponse } from '../http/response.ts';
 import { isText, textSchema } from '../http/schemas.ts';
 import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
@@ -12,7 +12,6 @@ import { knownFields, type OpeningHours } from './hours.ts';
 import { openingHoursSchema, setOpeningHoursSchema } from './schema.ts';
 import type { HoursRow, OpeningHoursStore } from './store.ts';
 
-const defineEndpoint = endpointDefiner<Caller>();
 const path = '/api/booking-locations/{id}/opening-hours';
 const tag = 'Opening hours and closures';
 const params = { id: { description: 'Location ID.', schema: textSchema, example: 'loc-north-1' } } as const;

@@ -1,8 +1,6 @@
 // Describes and handles the endpoints for locations and bays.
-import { endpointDefiner } from '@bay-booking/common/endpoint';
-import type { Caller } from '../auth/caller.ts';
 import { apiError } from '../errors.ts';
-import { pageSuccess } from '../http/endpoint-parts.ts';
+import { defineEndpoint, pageSuccess } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
 import { isText, textSchema } from '../http/schemas.ts';
 import type { SharedServices } from '../http/shared-services.ts';
@@ -10,7 +8,6 @@ import { bayExample, bayResource, locationResource } from './resource.ts';
 import { bayListSchema, bayQuerySchema, locationListSchema, locationQuerySchema, locationSchema } from './schema.ts';
 import type { PlacesStore } from './store.ts';
 
-const defineEndpoint = endpointDefiner<Caller>();
 const locationsPath = '/api/booking-locations';
 const baysPath = '/api/booking-bays';
 

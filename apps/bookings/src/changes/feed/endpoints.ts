@@ -1,12 +1,8 @@
 // Describes the endpoint of the change feed. Its handler is in list-changes.ts.
-import { endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
-import type { Caller } from '../../auth/caller.ts';
-import { actorExample } from '../../http/endpoint-parts.ts';
+import type { Schema } from '@bay-booking/common/endpoint';
+import { actorExample, defineEndpoint, string } from '../../http/endpoint-parts.ts';
 import { createChangeLister, type FeedServices } from './list-changes.ts';
 import { feedQuerySchema } from './schema.ts';
-
-const defineEndpoint = endpointDefiner<Caller>();
-const string = { type: 'string' } as const;
 
 export interface FeedEndpointServices extends FeedServices {
   readonly listSchema: Schema;

@@ -1,12 +1,9 @@
 // Describes the endpoints of the history. Their handlers are in list.ts.
-import { endpointDefiner } from '@bay-booking/common/endpoint';
-import type { Caller } from '../../auth/caller.ts';
-import { actorExample, pageSuccess } from '../../http/endpoint-parts.ts';
+import { actorExample, defineEndpoint, pageSuccess, string } from '../../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample } from '../../http/pagination.ts';
 import { type HistoryServices, listBookingHistory, listHistory } from './list.ts';
 import { bookingHistoryQuerySchema, bookingHistorySchema, historyQuerySchema, historySchema } from './schema.ts';
 
-const defineEndpoint = endpointDefiner<Caller>();
 const tag = 'Bookings';
 
 export interface HistoryEndpointServices extends HistoryServices {
@@ -40,7 +37,7 @@ export function createHistoryEndpoints(services: HistoryEndpointServices) {
       description:
         "Every change of the booking at the token's facilities, oldest first, also after its deletion. A booking that " +
         'moved to another facility is deleted in the old one and created in the new one.',
-      params: { id: { description: 'Booking ID.', schema: { type: 'string' }, example: id } },
+      params: { id: { description: 'Booking ID.', schema: string, example: id } },
       query: bookingHistoryQuerySchema,
       success: pageSuccess('changes', bookingHistorySchema, example(`/api/bookings/${id}/history`, {}, entry)),
       handle: (request) => listBookingHistory(services, request),

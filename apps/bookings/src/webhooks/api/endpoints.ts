@@ -1,14 +1,14 @@
 // Describes the endpoints for webhooks. Their handlers are in register.ts, manage.ts and facility.ts.
-import { endpointDefiner } from '@bay-booking/common/endpoint';
-import type { Caller } from '../../auth/caller.ts';
 import {
   creationHeaders,
+  defineEndpoint,
   deletionParts,
   etagHeader,
   idempotencyKeyHeader,
   ifMatchHeader,
   ifNoneMatchHeader,
   pageSuccess,
+  string,
 } from '../../http/endpoint-parts.ts';
 import {
   deliveryListExample,
@@ -48,8 +48,6 @@ import {
 } from './schema.ts';
 import type { WebhookServices } from './services.ts';
 
-const defineEndpoint = endpointDefiner<Caller>();
-const string = { type: 'string' } as const;
 const tag = 'Webhooks';
 const params = { id: { description: 'Webhook ID.', schema: string, example: exampleWebhookId } } as const;
 
