@@ -16,8 +16,7 @@ test('the service role may only insert and read audit events, and the owner may 
     const passwords = { auth_owner: 'owner-password', auth_service: 'service-password' };
     const urls = await ensureDatabase(server.url, 'auth', passwords);
     await migrate({ url: urls.owner, directory: join(auth, 'migrations') });
-    // Every `npm start` calls ensureDatabase. The first call after the migration must restrict the service role, so
-    // that this role cannot change or delete events.
+    // Every `npm start` calls both functions. They must not give the service role the right to change or delete events.
     await ensureDatabase(server.url, 'auth', passwords);
     await migrate({ url: urls.owner, directory: join(auth, 'migrations') });
     const client = new pg.Client(urls.service);
