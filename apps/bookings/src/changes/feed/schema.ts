@@ -19,9 +19,9 @@ export const feedQuerySchema = {
       type: 'boolean',
       description: 'If true, the page is empty, and its link "next" returns only later changes.',
     },
-    // A parameter of the link `next`. Old deletions are removed from the feed. For a client that reads the feed from the
-    // beginning, the value is the highest change number that had been removed when the client read its first page. For
-    // other clients, the value is 0.
+    // A parameter of the link `next`. Old deletions are removed from the feed. For a client that reads the whole feed,
+    // the value is the highest change number that had been removed when the client read its first page. For other
+    // clients, the value is 0.
     removed: {
       ...nonNegativeInteger,
       description:
