@@ -94,6 +94,5 @@ export function accountRoutes(parts: AccountParts, social: Pick<SocialRoutes, 'b
   );
 
   router.use(accountDataRoutes(parts));
-  router.use('/account', site.errorHandler);
   return router;
 }

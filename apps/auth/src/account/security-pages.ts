@@ -388,6 +388,5 @@ export function securityRoutes(parts: SecurityParts): Router {
   router.post(`${path}/authenticator`, ...site.formForSignedIn(toAddFactor(setUp)));
   removal('authenticator', 'authenticator app', 'app-removed', factors.removeAuthenticatorApp);
   router.post(`${path}/recovery-codes`, ...form(replaceRecoveryCodes));
-  router.use(path, site.errorHandler);
   return router;
 }

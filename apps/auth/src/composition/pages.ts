@@ -73,7 +73,6 @@ export function composePages({ config, db, audit, outbox, createCounter, account
 
   const router = Router();
   router.use(assetRoutes());
-  // The error handler of `interactionRoutes` also handles the errors of the paths of `social` below `/interaction`.
   router.use(social.router);
   router.use(
     interactionRoutes({ ...accounts, ...browser, ...doors, interactions, grants, scopes, providers }, signInPages),
@@ -89,5 +88,6 @@ export function composePages({ config, db, audit, outbox, createCounter, account
   router.use(accountRoutes({ ...accounts, ...browser, db, outbox, providers, scopes }, social));
   router.use(securityRoutes({ ...accounts, ...browser, ...doors, config }));
   router.use(createPortal({ ...accounts, ...browser, ...doors, config, db, scopes }));
+  router.use(site.errorHandler);
   return { router, providers, providerPages: createProviderPages(site.findLayoutUser) };
 }

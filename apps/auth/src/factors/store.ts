@@ -78,12 +78,16 @@ export async function hasAuthenticatorApp(
   accountId: string,
   { secret, encryptionKeys }: ImportedApp,
 ): Promise<boolean> {
-  const [stored] = await query<{ secret: string }>(
+  return (await findSecret(on, accountId, encryptionKeys)) === secret;
+}
+
+async function findSecret(on: Queryable, accountId: string, encryptionKeys: readonly Buffer[]) {
+  const [app] = await query<{ secret: string }>(
     on,
     'select secret_encrypted as secret from authenticator_app where account_id = $1',
     [accountId],
   );
-  return stored !== undefined && createSecretBox(encryptionKeys).decrypt(stored.secret, ownerOf(accountId)) === secret;
+  return app && createSecretBox(encryptionKeys).decrypt(app.secret, ownerOf(accountId));
 }
 
 export async function importAuthenticatorApp(
@@ -150,12 +154,8 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
     });
 
   const useAuthenticatorCode = async (accountId: string, code: string): Promise<boolean> => {
-    const [app] = await query<{ secret: string }>(
-      db,
-      'select secret_encrypted as secret from authenticator_app where account_id = $1',
-      [accountId],
-    );
-    const step = app && stepOfCode(box.decrypt(app.secret, ownerOf(accountId)), code);
+    const secret = await findSecret(db, accountId, encryptionKeys);
+    const step = secret === undefined ? undefined : stepOfCode(secret, code);
     if (step === undefined) return false;
     const used = await query(
       db,

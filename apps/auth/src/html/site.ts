@@ -160,7 +160,7 @@ export function createSite({ findSignedIn, csrfTokens, cookies }: SiteOptions) {
       },
     ],
 
-    /** Shows errors as pages. Must be the last handler of a router with pages. */
+    /** Shows errors as pages. Must be the last handler of the router with all pages. */
     errorHandler: createErrorHandler(findLayoutUser),
   };
 }

@@ -97,6 +97,5 @@ export function interactionRoutes(parts: InteractionParts, signInPages: SignInPa
       await interaction.deny(response, 'the sign-in was cancelled');
     }),
   );
-  router.use('/interaction', site.errorHandler);
   return router;
 }

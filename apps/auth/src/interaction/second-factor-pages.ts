@@ -166,6 +166,5 @@ export function secondFactorRoutes(parts: SecondFactorParts): Router {
       : askForMissingFactor(request, response, next),
   );
   router.post(secondFactorPath, ...site.form(() => csrfContext, withPendingSignIn(submit)));
-  router.use(secondFactorPath, site.errorHandler);
   return router;
 }

@@ -1,6 +1,6 @@
 // Assembles the routes of the portal, where owners and staff manage the members of their facility, and service accounts
 // manage their personal access tokens (specification, "Bookings API access"; docs/portal.md).
-import { type NextFunction, type Request, type Response, Router } from 'express';
+import { Router } from 'express';
 import { type FacilityParts, facilityRoutes } from './facility/facility-pages.ts';
 import { type HistoryParts, historyRoutes } from './facility/history-pages.ts';
 import { type HomeParts, homeRoutes } from './home-pages.ts';
@@ -43,12 +43,12 @@ export function createPortal(parts: PortalParts): Router {
   router.use(tokenChangeRoutes(parts, pages, secretPage));
   router.use(
     '/portal',
-    (request: Request, response: Response, next: NextFunction) => {
+    (_request, response, next) => {
       // The metrics use the route as a label. Without this line, each unknown path would become a label.
       response.locals.route = '/portal/{unknown}';
-      parts.site.forSignedIn((_request, unknownResponse) => pages.notFound(unknownResponse))(request, response, next);
+      next();
     },
-    parts.site.errorHandler,
+    parts.site.forSignedIn((_request, response) => pages.notFound(response)),
   );
   return router;
 }

@@ -111,6 +111,5 @@ export function devicePages(parts: DevicePageParts): Router {
   const router = Router();
   router.get(path, show);
   router.post(path, ...site.form(() => csrfContext, submit));
-  router.use(path, site.errorHandler);
   return router;
 }

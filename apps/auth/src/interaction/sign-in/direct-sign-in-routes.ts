@@ -91,6 +91,5 @@ export function directSignInRoutes(
       links: [{ href: '/sign-in', text: 'Sign in again' }],
     }),
   );
-  router.use(['/sign-in', '/register', '/sign-out', '/signed-out'], site.errorHandler);
   return router;
 }

@@ -99,6 +99,5 @@ export function emailVerificationRoutes(parts: EmailVerificationParts): Router {
   post('/verify-email/not-me', async (request, response) =>
     site.showMessage(response, (await disown(request)) ? disowned : linkExpired),
   );
-  router.use('/verify-email', site.errorHandler);
   return router;
 }

@@ -130,7 +130,6 @@ export function passwordResetRoutes(parts: PasswordResetParts): Router {
   );
   router.post('/reset-password/new', ...form(changePassword));
   router.get('/reset-password/done', site.forSignedIn(showDone));
-  router.use('/reset-password', site.errorHandler);
   return router;
 }
 

@@ -208,7 +208,5 @@ export function createSocialRoutes(parts: SocialRouteParts) {
     if (!result.isFresh) return refuseOldSignIn(request, response, name, flow);
     return confirm(request, response, flow, identity);
   });
-  // interaction/routes.ts handles the errors of paths below `/interaction`.
-  router.use('/social', site.errorHandler);
   return { router, begin };
 }

@@ -1,7 +1,7 @@
 // Reads and revokes the personal access tokens of a facility's service accounts, for its owners and staff.
 import { type Database, query, transaction } from '@bay-booking/service/database/database';
 import type { TokenAccess } from '../../clients/metadata.ts';
-import { revokeToken } from '../../clients/store.ts';
+import { isActiveClient, revokeToken } from '../../clients/store.ts';
 import { lockFacilityAs } from '../facility-lock-store.ts';
 
 export interface FacilityToken {
@@ -22,7 +22,7 @@ const maxListed = 1_000;
 /** The tokens that work at the facility `$1`. A token can be for some facilities of its account only. */
 const source = `client c join account a on a.id = c.account_id and a.kind = 'service'
     join membership m on m.account_id = a.id and m.facility_id = $1
-   where c.kind = 'personal-access-token' and c.disabled_at is null and (c.expires_at is null or c.expires_at > now())
+   where c.kind = 'personal-access-token' and ${isActiveClient}
      and (c.facility_ids is null or $1 = any (c.facility_ids))`;
 const columns = `c.id as "clientId", coalesce(c.name, '') as name, a.id as "accountId",
   coalesce(a.name, a.username) as account,
