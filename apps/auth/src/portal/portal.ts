@@ -1,32 +1,19 @@
 // Assembles the routes of the portal, where owners and staff manage the members of their facility, and service accounts
 // manage their personal access tokens (specification, "Bookings API access"; docs/portal.md).
 import { Router } from 'express';
-import { type FacilityParts, facilityRoutes } from './facility/facility-pages.ts';
-import { type HistoryParts, historyRoutes } from './facility/history-pages.ts';
-import { type HomeParts, homeRoutes } from './home-pages.ts';
+import { facilityRoutes } from './facility/facility-pages.ts';
+import { historyRoutes } from './facility/history-pages.ts';
+import { homeRoutes } from './home-pages.ts';
 import { type AcceptanceParts, acceptanceRoutes } from './invitations/acceptance-pages.ts';
-import { type InvitationParts, invitationRoutes } from './invitations/invitation-pages.ts';
-import { type MemberParts, memberRoutes } from './members/member-pages.ts';
-import { createPortalPages, type PortalPageParts } from './page.ts';
-import { type FacilityTokenParts, facilityTokenRoutes } from './tokens/facility-token-pages.ts';
-import { createSecretPage, type SecretPageParts } from './tokens/secret-page.ts';
-import { type TokenChangeParts, tokenChangeRoutes } from './tokens/token-change-pages.ts';
-import { createTokenPages, type TokenPageParts } from './tokens/token-pages.ts';
+import { invitationRoutes } from './invitations/invitation-pages.ts';
+import { memberRoutes } from './members/member-pages.ts';
+import { createPortalPages, type PortalParts } from './page.ts';
+import { facilityTokenRoutes } from './tokens/facility-token-pages.ts';
+import { createSecretPage } from './tokens/secret-page.ts';
+import { tokenChangeRoutes } from './tokens/token-change-pages.ts';
+import { createTokenPages } from './tokens/token-pages.ts';
 
-export interface PortalParts
-  extends PortalPageParts,
-    HistoryParts,
-    FacilityParts,
-    HomeParts,
-    MemberParts,
-    FacilityTokenParts,
-    SecretPageParts,
-    TokenChangeParts,
-    TokenPageParts,
-    InvitationParts,
-    AcceptanceParts {}
-
-export function createPortal(parts: PortalParts): Router {
+export function createPortal(parts: PortalParts & AcceptanceParts): Router {
   const pages = createPortalPages(parts);
   const secretPage = createSecretPage(parts, pages);
   const { showTokens, routes } = createTokenPages(parts, pages, secretPage);

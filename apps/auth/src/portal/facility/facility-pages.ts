@@ -2,14 +2,11 @@
 // (specification, "Bookings API access", step 1).
 import { type Response, Router } from 'express';
 import { isEmailAddress } from '../../accounts/field-rules.ts';
-import type { Audit } from '../../audit/audit.ts';
 import { roleNames } from '../../facilities/roles.ts';
 import { field, queryText, setRetryAfterAndExplain, textOfKey, type ValidationError } from '../../html/forms.ts';
 import type { FormState } from '../../html/site.ts';
-import type { FacilityEmails } from '../facility-emails.ts';
-import { type InvitationError, type InvitationStore, maxMembers } from '../invitations/invitation-store.ts';
-import type { Invitations } from '../invitations/invitations.ts';
-import type { Member, MemberStore } from '../members/member-store.ts';
+import { type InvitationError, maxMembers } from '../invitations/invitation-store.ts';
+import type { Member } from '../members/member-store.ts';
 import {
   actorOf,
   breadcrumbsOfFacilityPage,
@@ -17,6 +14,7 @@ import {
   type ManagerContext,
   type ManagerHandler,
   type PortalPages,
+  type PortalParts,
   welcomeNotice,
 } from '../page.ts';
 import {
@@ -78,16 +76,8 @@ function describeMembers(members: readonly Member[], ownAccountId: string, facil
   });
 }
 
-export interface FacilityParts {
-  readonly audit: Audit;
-  readonly members: MemberStore;
-  readonly facilityEmails: FacilityEmails;
-  readonly invitationStore: InvitationStore;
-  readonly invitations: Invitations;
-}
-
 export function facilityRoutes(
-  { audit, members, facilityEmails, invitationStore, invitations }: FacilityParts,
+  { audit, members, facilityEmails, invitationStore, invitations }: PortalParts,
   pages: PortalPages,
 ): Router {
   const showFacility = async (

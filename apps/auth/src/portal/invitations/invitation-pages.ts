@@ -2,7 +2,6 @@
 import { type Request, type Response, Router } from 'express';
 import { roleNames } from '../../facilities/roles.ts';
 import { setRetryAfterAndExplain } from '../../html/forms.ts';
-import type { Site } from '../../html/site.ts';
 import {
   actorOf,
   breadcrumbsBelowFacility,
@@ -11,10 +10,10 @@ import {
   type ManagerContext,
   type ManagerHandler,
   type PortalPages,
+  type PortalParts,
 } from '../page.ts';
 import { mayInvite } from '../rules.ts';
-import type { Invitation, InvitationStore } from './invitation-store.ts';
-import type { Invitations } from './invitations.ts';
+import type { Invitation } from './invitation-store.ts';
 
 type InvitationHandler = (
   request: Request,
@@ -22,13 +21,7 @@ type InvitationHandler = (
   context: ManagerContext & { invitation: Invitation },
 ) => Promise<void>;
 
-export interface InvitationParts {
-  readonly invitationStore: InvitationStore;
-  readonly invitations: Invitations;
-  readonly site: Site;
-}
-
-export function invitationRoutes({ invitationStore, invitations, site }: InvitationParts, pages: PortalPages): Router {
+export function invitationRoutes({ invitationStore, invitations, site }: PortalParts, pages: PortalPages): Router {
   const showNotOpen = (response: Response, facility: ManagedFacility): Promise<void> =>
     site.showMessage(response, {
       status: 409,

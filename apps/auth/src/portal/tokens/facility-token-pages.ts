@@ -1,10 +1,7 @@
 // Serves the pages where owners and staff see the personal access tokens of the facility's service accounts, and revoke
 // one.
-import type { Database } from '@bay-booking/service/database/database';
 import { type Request, type Response, Router } from 'express';
-import type { Audit } from '../../audit/audit.ts';
 import { queryText, textOfKey } from '../../html/forms.ts';
-import type { FacilityEmails } from '../facility-emails.ts';
 import {
   actorOf,
   breadcrumbsBelowFacility,
@@ -13,6 +10,7 @@ import {
   type ManagerContext,
   type ManagerHandler,
   type PortalPages,
+  type PortalParts,
 } from '../page.ts';
 import {
   type FacilityToken,
@@ -28,13 +26,7 @@ type TokenHandler = (
   context: ManagerContext & { token: FacilityToken },
 ) => Promise<void>;
 
-export interface FacilityTokenParts {
-  readonly db: Database;
-  readonly audit: Audit;
-  readonly facilityEmails: FacilityEmails;
-}
-
-export function facilityTokenRoutes({ db, audit, facilityEmails }: FacilityTokenParts, pages: PortalPages): Router {
+export function facilityTokenRoutes({ db, audit, facilityEmails }: PortalParts, pages: PortalPages): Router {
   const withToken =
     (handler: TokenHandler): ManagerHandler =>
     async (request, response, context) => {

@@ -3,17 +3,15 @@
 import { type Response, Router } from 'express';
 import { validateName } from '../../accounts/field-rules.ts';
 import { accessLevels, type TokenAccess } from '../../clients/metadata.ts';
-import { type ClientStore, maxActiveTokens } from '../../clients/store.ts';
+import { maxActiveTokens } from '../../clients/store.ts';
 import { roleNames } from '../../facilities/roles.ts';
 import { field, fieldErrors, fields, queryText, textOfKey, type ValidationError } from '../../html/forms.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../../html/site.ts';
 import { randomToken } from '../../secrets.ts';
-import type { FacilityEmails } from '../facility-emails.ts';
-import type { FacilitySummary, MemberStore } from '../members/member-store.ts';
-import { actorOf, type PortalPages, timeZoneOf, withInput } from '../page.ts';
+import type { FacilitySummary } from '../members/member-store.ts';
+import { actorOf, type PortalPages, type PortalParts, timeZoneOf, withInput } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
-import type { SubmittedForms } from './submitted-form-store.ts';
 
 /** The state of the form that creates a token, and a notice above it. */
 export interface TokenForm extends FormState {
@@ -53,15 +51,8 @@ export const tokenNotices: Readonly<Record<string, string>> = {
   revoked: 'The token was revoked. Within 15 seconds, the Bookings API rejects its access tokens.',
 };
 
-export interface TokenPageParts {
-  readonly members: MemberStore;
-  readonly clients: ClientStore;
-  readonly submittedForms: SubmittedForms;
-  readonly facilityEmails: FacilityEmails;
-}
-
 export function createTokenPages(
-  { members, clients, submittedForms, facilityEmails }: TokenPageParts,
+  { members, clients, submittedForms, facilityEmails }: PortalParts,
   pages: PortalPages,
   secretPage: SecretPage,
 ): { showTokens: ShowTokens; routes: Router } {
