@@ -35,6 +35,8 @@ async function expectNames(page: Page, name: string, expected: readonly string[]
   expect(await sorted()).toEqual(expected);
 }
 const dialog = (page: Page) => page.getByRole('dialog');
+/** Waits until a form is closed and the focus is back. A saved form closes only when the sheet shows the change. */
+const closed = (page: Page) => page.locator('dialog').waitFor({ state: 'detached' });
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
 const toast = (page: Page) => page.locator('.toast span');
 const check = (page: Page, bay: string, checked = true) =>
@@ -52,8 +54,7 @@ async function drag(page: Page, from: readonly [string, number], to: readonly [s
     if (!box) throw new Error(`no column of ${bay}`);
     return { x: box.x + 20, y: box.y + (box.height * hour) / 24 };
   };
-  // A saved form closes only when the sheet shows the change.
-  await dialog(page).waitFor({ state: 'detached' });
+  await closed(page);
   const [start, end] = [await pointOf(from), await pointOf(to)];
   await page.mouse.move(start.x, start.y);
   await page.mouse.down();
@@ -328,7 +329,6 @@ describeInChromium('the day sheet', () => {
     };
     const named = (name: string) => page.getByRole('button', { name, exact: true });
     const [sheet, announced] = [page.locator('.sheet'), page.locator('#announcements')];
-    const closed = () => dialog(page).waitFor({ state: 'detached' });
 
     await tabTo(sheet);
     await type('Tab');
@@ -338,7 +338,7 @@ describeInChromium('the day sheet', () => {
     await type('Enter');
     await page.keyboard.type('Key');
     await type('Enter');
-    await closed();
+    await closed(page);
     await expectNames(page, 'Key', ['Key 08:00–09:00, Bay 3']);
 
     await type('Enter');
@@ -346,7 +346,7 @@ describeInChromium('the day sheet', () => {
     await page.keyboard.type('Bay 4');
     await tabTo(named('Save'));
     await type('Enter');
-    await closed();
+    await closed(page);
     await expectNames(page, 'Key', ['Key 08:00–09:00, Bay 4']);
     await type('ArrowRight');
     expect(await announced.textContent()).toBe('Bay 4, 08:00 to 08:30, booked by Key');
@@ -355,6 +355,7 @@ describeInChromium('the day sheet', () => {
     await type('Enter');
     await page.locator('.history li').nth(1).waitFor();
     await type('Escape');
+    await closed(page);
 
     await type('ArrowRight', ...times('ArrowDown', 4));
     expect(await announced.textContent()).toBe('Bay 5, 10:00 to 10:30, booked by First, booked by Second');
@@ -363,6 +364,7 @@ describeInChromium('the day sheet', () => {
     await type('Enter');
     await page.getByRole('heading', { name: 'Booking of Second' }).waitFor();
     await type('Escape');
+    await closed(page);
 
     await tabTo(named('Close bays'), 'Shift+Tab');
     await type('Enter');
@@ -372,7 +374,7 @@ describeInChromium('the day sheet', () => {
     await tabTo(named('Close the bays'));
     await type('Enter');
     await page.locator('.closure').waitFor();
-    await closed();
+    await closed(page);
     await tabTo(sheet);
     await type(...times('ArrowLeft', 4), ...times('ArrowDown', 4));
     expect(await announced.textContent()).toBe('Bay 1, 12:00 to 12:30, closed: Wet floor');
@@ -380,13 +382,24 @@ describeInChromium('the day sheet', () => {
     await tabTo(named('Open again'));
     await type('Enter');
     await page.locator('.closure').waitFor({ state: 'detached' });
-    await closed();
+    await closed(page);
 
     await type(...times('ArrowRight', 3), ...times('ArrowUp', 8), 'Enter');
     await tabTo(named('Cancel booking'));
     await type('Enter', 'Enter');
     await toast(page).filter({ hasText: 'was cancelled' }).waitFor();
     await expectNames(page, 'Key', []);
+    await closed(page);
+
+    await page.setViewportSize({ width: 390, height: 900 });
+    const bay = page.getByLabel('Bay', { exact: true });
+    await tabTo(bay, 'Shift+Tab');
+    await page.keyboard.type('Bay 7');
+    await tabTo(sheet);
+    await type('ArrowDown');
+    expect(await announced.textContent()).toBe('Bay 7, 08:30 to 09:00');
+    await type('ArrowRight');
+    expect(await bay.inputValue()).toBe('Bay 8');
   }, 60_000);
 
   test('a closure lists the bookings that it meets, and opens again; opening hours and exceptions are edited', async () => {

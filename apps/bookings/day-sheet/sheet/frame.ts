@@ -40,7 +40,7 @@ export function createFrame(day: Day) {
   const label = 'Bays and times. Move with the arrow keys, select with Shift, open or book with Enter.';
   const element = h(
     'div',
-    { class: 'sheet', tabindex: 0, role: 'group', 'aria-label': label },
+    { class: 'sheet', id: 'sheet', tabindex: 0, role: 'group', 'aria-label': label },
     corner,
     ...headings,
     times,

@@ -1,5 +1,6 @@
 // Moves a cursor over the grid with the arrow keys, and opens the forms of what is below it. The grid is one tab stop.
 import { announce } from '../dom.ts';
+import { choices } from './choices.ts';
 import type { Selection } from './frame.ts';
 import type { Entry, Grid, GridActions } from './grid.ts';
 
@@ -18,18 +19,28 @@ const steps: Readonly<Record<string, readonly [bays: number, rows: number]>> = {
 export function enableKeyboard(grid: Grid, { open, openEmpty, choose }: KeyboardActions): void {
   const { element, day, marker } = grid;
   const oneCell = (bay: number, row: number): Selection => ({ bay, lastBay: bay, row, lastRow: row });
-  let cursor = oneCell(0, 16);
+  let cursor = oneCell(choices.bay, 16);
 
-  function move(step: readonly [number, number], extends_: boolean): void {
+  /** On a phone, the bay of the cursor is the one that is visible. */
+  function setCursor(selection: Selection): void {
+    cursor = selection;
+    choices.bay = selection.lastBay;
+    grid.showBay(choices.bay);
+    const select = document.querySelector<HTMLSelectElement>('#bay');
+    if (select) select.selectedIndex = choices.bay;
+  }
+
+  function move(step: readonly [bays: number, rows: number], withShift: boolean): void {
     const within = (value: number, count: number) => Math.min(Math.max(value, 0), count - 1);
     const lastBay = within(cursor.lastBay + step[0], day.bays.length);
     const lastRow = within(cursor.lastRow + step[1], grid.rowCount);
-    cursor = extends_
-      ? { ...cursor, lastBay: Math.max(lastBay, cursor.bay), lastRow: Math.max(lastRow, cursor.row) }
-      : oneCell(lastBay, lastRow);
+    setCursor(
+      withShift
+        ? { ...cursor, lastBay: Math.max(lastBay, cursor.bay), lastRow: Math.max(lastRow, cursor.row) }
+        : oneCell(lastBay, lastRow),
+    );
     // A click or a closed form leaves the focus on a booking.
     element.focus({ preventScroll: true });
-    grid.showBay(lastBay);
     grid.showSelection(cursor);
     marker.scrollIntoView({ block: 'nearest', inline: 'nearest' });
     announceCursor();
@@ -53,15 +64,16 @@ export function enableKeyboard(grid: Grid, { open, openEmpty, choose }: Keyboard
     if (second) choose(entries);
     else if (first) open(first);
     else openEmpty(cursor);
-    cursor = oneCell(cursor.bay, cursor.row);
+    setCursor(oneCell(cursor.bay, cursor.row));
   }
 
   element.addEventListener('pointerdown', ({ clientX, clientY }) => {
     const cell = grid.cellAt(clientX, clientY);
-    if (cell) cursor = oneCell(cell.bay, cell.row);
+    if (cell) setCursor(oneCell(cell.bay, cell.row));
   });
   element.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
+    if (cursor.lastBay !== choices.bay) cursor = oneCell(choices.bay, cursor.lastRow);
     const step = steps[event.key];
     if (step) move(step, event.shiftKey);
     else if (event.target === element && (event.key === 'Enter' || event.key === ' ')) enter();
