@@ -10,7 +10,7 @@ import { readPostmaster } from '@bay-booking/postgres/postmaster';
 import { findProcess, waitForEnd } from '@bay-booking/postgres/processes';
 
 const root = join(import.meta.dirname, '../../..');
-const readyTimeoutMs = 60_000;
+const readyTimeoutMs = 150_000;
 
 /** The data folder, the ports and the addresses of one system. */
 export interface Installation {
