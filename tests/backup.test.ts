@@ -44,13 +44,13 @@ beforeAll(async () => {
   });
   auth = await system.startAuth();
   bookings = await system.startBookings();
-}, 90_000);
+});
 afterAll(async () => {
   await restored?.stop();
   await system?.close();
   await rm(folder, { recursive: true, force: true });
   printMeasurements();
-}, 60_000);
+});
 
 const query = (sql: string, values: unknown[] = []) => system.database.query('bookings', sql, values);
 const storedIds = async (): Promise<ReadonlySet<string>> =>
@@ -247,4 +247,4 @@ test('a server that was lost with its disk is restored to the end of its archive
   await expectFeedContinues(token, feed);
   await expectUsedTokenRevoked(refreshToken);
   await expectLostKeyRejected(token, tokenOfNewKey);
-}, 90_000);
+});

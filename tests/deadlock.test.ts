@@ -9,7 +9,7 @@ import { getToken, startTestSystem } from './support/test-system.ts';
 import { eventually } from './support/wait.ts';
 
 // The system may need more time to start than the default timeout of jest allows, so the timeout is 90 s.
-const system = useFixture(startTestSystem, 180_000);
+const system = useFixture(startTestSystem);
 beforeAll(async () => {
   // PostgreSQL must look for a deadlock only after the other program waits too, and must not cancel a statement.
   for (const setting of ["deadlock_timeout = '3s'", 'lock_timeout = 0', 'statement_timeout = 0'])
@@ -62,4 +62,4 @@ test('an update succeeds after a deadlock, and the metrics count the deadlock an
   }
   expect(await bookings.metric(deadlocks)).toBe(1);
   expect(await bookings.metric(/^database_retries_total/)).toBe(1);
-}, 60_000);
+});

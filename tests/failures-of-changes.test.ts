@@ -21,7 +21,7 @@ import {
 
 const facilities = ['fac-north', 'fac-south'];
 
-const system = useFixture(startTestSystem, 180_000);
+const system = useFixture(startTestSystem);
 let token: string;
 let instances: Instance[];
 /** The addresses of the running instances. Writers and readers use this array, so a test can replace an address. */
@@ -37,11 +37,11 @@ beforeAll(async () => {
   const environment = { DATABASE_URL: system.database.ownerUrlOf('auth') };
   await runCommand('auth', environment, 'import.ts', JSON.stringify({ accounts }));
   token = await getToken((await system.startAuth()).base);
-}, 60_000);
+});
 beforeEach(async () => {
   instances = await Promise.all([1, 2].map(() => system.startBookings(webhookEnvironment)));
   bases = instances.map(({ base }) => base);
-}, 30_000);
+});
 afterEach(async () => {
   await writers?.stop();
   await Promise.all(readers.map((reader) => reader.stop()));
@@ -49,7 +49,7 @@ afterEach(async () => {
   writers = undefined;
   readers = [];
   await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
-}, 30_000);
+});
 afterAll(printMeasurements);
 
 /** Sends a request to the first instance, and expects success. Returns the body of the response. */
@@ -228,4 +228,4 @@ test('readers miss no change of 32 writers during restarts, moves between facili
   await waitForWrites(300);
   const expected = await expectCompleteFeed();
   recordMeasurement('feed', { changes: expected.length, writes: writers.writes(), readers: readers.length });
-}, 300_000);
+});

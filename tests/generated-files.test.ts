@@ -23,7 +23,7 @@ describe('packages/client', () => {
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
-  }, 90_000);
+  });
 
   test.each(Object.entries(generateClientModules()))(
     '%s is the module that is generated from openapi.json',
@@ -35,7 +35,7 @@ describe('docs/database.md', () => {
   let server: EmbeddedPostgres;
   beforeAll(async () => {
     server = await startEmbeddedPostgres({ fsync: false });
-  }, 60_000);
+  });
   afterAll(() => server?.stop());
 
   test.each(['auth', 'bookings'] as const)(

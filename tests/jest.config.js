@@ -5,6 +5,8 @@ export default {
   testMatch: ['<rootDir>/**/*.test.ts'],
   // Many tests wait for a condition, such as the restart of a service, so four use two cores well.
   maxWorkers: 4,
+  // A test starts several processes. With ten runnable processes per core, this takes minutes.
+  testTimeout: 300_000,
   globalSetup: '<rootDir>/jest/global-setup.ts',
   globalTeardown: '<rootDir>/jest/global-teardown.ts',
   // The condition `@bay-booking/source` selects the source of packages/client, which is not built in this repository.

@@ -48,12 +48,12 @@ beforeAll(async () => {
   const { stdout } = await run(pathOfProgram('oidc-agent'), ['--json'], { env: environment });
   agent = JSON.parse(stdout);
   environment.OIDC_SOCK = agent?.socket;
-}, 120_000);
+});
 afterAll(async () => {
   if (agent) process.kill(Number(agent.dpid));
   await system?.close();
   if (folder) await rm(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 /**
  * Waits until the standard error of a program matches the pattern. Resolves with the first group of the match.
@@ -109,5 +109,4 @@ withAgent(
     expect(decodeJwt(token)).toMatchObject({ client_id: 'agent', facilities: ['fac-north'] });
     expect(await bookOnce(services.firstInstance.base, token)).toBe(201);
   },
-  60_000,
 );

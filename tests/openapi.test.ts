@@ -17,7 +17,7 @@ test('Redocly finds no problems in the OpenAPI document', async () => {
     return { stdout: failure.stdout };
   });
   expect(JSON.parse(stdout)).toMatchObject({ totals: { errors: 0, warnings: 0, ignored: 0 }, problems: [] });
-}, 90_000);
+});
 
 type Operations = Record<string, { 'x-codeSamples': { lang: string; source: string }[]; operationId: string }>;
 
@@ -48,7 +48,7 @@ test('the TypeScript examples in the OpenAPI document compile with packages/clie
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}, 90_000);
+});
 
 test('docs/api.md lists every error code of the OpenAPI document with its status', () => {
   const { components } = JSON.parse(read('apps/bookings/openapi.json')) as {

@@ -37,11 +37,11 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
       RATE_LIMIT_PER_MINUTE: String(rateLimitPerMinute),
     };
     instances = await Promise.all([1, 2, 3].map(() => system.startBookings(environment)));
-  }, 90_000);
+  });
   afterAll(async () => {
     await pooler?.stop();
     await system?.close();
-  }, 60_000);
+  });
 
   test('three instances use at most four connections under load, and no booking is lost or stored twice', async () => {
     const load = startLoad(
@@ -60,7 +60,7 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
     expect(maxConnections).toBeGreaterThan(1);
     // PgBouncer opens at most four connections (`serverConnections`) to each database.
     expect(maxConnections).toBeLessThanOrEqual(serverConnections);
-  }, 60_000);
+  });
 
   test('lists, searches, the rate limit, the password grant and the refresh grant work', async () => {
     const token = await getToken(auth.base);
@@ -94,12 +94,12 @@ if (!hasPgBouncer) process.stderr.write('The tests of PgBouncer are skipped: thi
       scope: 'offline_access https://bay-booking.example/dr/play',
     });
     await requestTokens({ grant_type: 'refresh_token', refresh_token });
-  }, 60_000);
+  });
 
   test('an instance shows holds, closures and changes of another instance in its next response', async () => {
     const [writer, reader] = instances.map(({ base }) => base) as [string, string];
     const token = await getToken(auth.base);
     await expectAvailabilityAndHolds({ writer, reader, token });
     await expectChanges({ writer, reader, token });
-  }, 60_000);
+  });
 });

@@ -92,7 +92,7 @@ describeInChromium('the portal', () => {
     await owner.getByRole('link', { name: 'History' }).click();
     await owner.getByText('The operator of the service created the facility').waitFor();
     await checkPage(owner, 'history-of-import');
-  }, 120_000);
+  });
 
   test('the owner invites a service account with the Bookings Manager role', async () => {
     await owner.getByRole('link', { name: 'People' }).click();
@@ -106,7 +106,7 @@ describeInChromium('the portal', () => {
     await owner.getByRole('button', { name: 'Send the invitation' }).click();
     await owner.getByRole('status').getByText('The invitation is on its way').waitFor();
     await checkPage(owner, 'facility-invited');
-  }, 120_000);
+  });
 
   test('the partner accepts the invitation with a name and a password', async () => {
     await partner.goto(await invitationLink(newcomer));
@@ -119,7 +119,7 @@ describeInChromium('the portal', () => {
     await partner.getByLabel('Password', { exact: true }).fill(password);
     await partner.getByRole('button', { name: 'Accept the invitation' }).click();
     await partner.getByRole('heading', { name: 'Personal access tokens' }).waitFor();
-  }, 120_000);
+  });
 
   test('the service account signs in', async () => {
     await partner.getByRole('button', { name: 'Sign out' }).click();
@@ -127,7 +127,7 @@ describeInChromium('the portal', () => {
     await signIn(partner, portal(), newcomer, password);
     await partner.getByText('You have no active token.').waitFor();
     await checkPage(partner, 'tokens-empty');
-  }, 120_000);
+  });
 
   test('the service account creates a personal access token and sees its secret exactly once', async () => {
     await partner.getByLabel('Name', { exact: true }).fill('Booking site');
@@ -157,7 +157,7 @@ describeInChromium('the portal', () => {
     await partner.goto(portal());
     // The table has a header row and the row of the token.
     expect(await partner.getByRole('row').count()).toBe(2);
-  }, 120_000);
+  });
 
   test('the `curl` command on the page gets an access token, which creates a booking', async () => {
     const response = await run(token.curl);
@@ -186,7 +186,7 @@ describeInChromium('the portal', () => {
     expect(await time.textContent()).toBe(format.format(new Date(iso)));
     await partner.getByText(`Times are in ${timeZone}.`).waitFor();
     await checkPage(partner, 'tokens');
-  }, 120_000);
+  });
 
   test('the owner sees what the token may do', async () => {
     await owner.getByRole('link', { name: 'Tokens' }).click();
@@ -196,7 +196,7 @@ describeInChromium('the portal', () => {
     await checkPage(owner, 'facility-revoke-token');
     await owner.getByRole('link', { name: 'Cancel' }).click();
     await owner.getByRole('link', { name: 'People' }).click();
-  }, 120_000);
+  });
 
   test('without JavaScript there are no buttons that need JavaScript', async () => {
     const page = await visit({ javaScriptEnabled: false });
@@ -207,7 +207,7 @@ describeInChromium('the portal', () => {
     expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0);
     await page.getByRole('link', { name: "I've saved the secret" }).click();
     await page.getByText('2 valid secrets').waitFor();
-  }, 60_000);
+  });
 
   test('before a token is rotated or revoked, a page asks for confirmation', async () => {
     await partner.goto(portal());
@@ -218,7 +218,7 @@ describeInChromium('the portal', () => {
     await partner.getByRole('link', { name: 'Revoke Booking site' }).click();
     await checkPage(partner, 'revoke-token');
     await partner.getByRole('link', { name: 'Cancel' }).click();
-  }, 120_000);
+  });
 
   test('after the owner has revoked the role, the next token request is rejected', async () => {
     // The command contains the secret from before the rotation, which stays valid for a day.
@@ -234,7 +234,7 @@ describeInChromium('the portal', () => {
     await partner.goto(portal());
     await partner.getByText('This account has no role at any facility').waitFor();
     await checkPage(partner, 'tokens-no-facility');
-  }, 120_000);
+  });
 
   test('the history shows every change', async () => {
     await owner.getByRole('link', { name: 'History' }).click();
@@ -253,7 +253,7 @@ describeInChromium('the portal', () => {
       'The operator of the service created the facility',
     ]);
     await checkPage(owner, 'history');
-  }, 120_000);
+  });
 
   test('a user with an account accepts an invitation, and then chooses between two facilities', async () => {
     const southOwner = await visit();
@@ -282,7 +282,7 @@ describeInChromium('the portal', () => {
     await southOwner.goto(portal());
     await southOwner.getByRole('link', { name: 'Change role of Nora North' }).click();
     await checkPage(southOwner, 'role');
-  }, 180_000);
+  });
 
   test('a player without a facility sees a page that explains how to get a role', async () => {
     const player = await visit();
@@ -291,5 +291,5 @@ describeInChromium('the portal', () => {
     await checkPage(player, 'no-facility');
     await player.goto(`${portal()}/facilities/fac-north`);
     await checkPage(player, 'not-found');
-  }, 120_000);
+  });
 });

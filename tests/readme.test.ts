@@ -44,13 +44,13 @@ describe('the commands of the README', () => {
     expect(moved).toContain('"bayId":"bay-n1-02"');
     expect(moved).toContain('"total":1');
     expect(moved).toMatch(/HTTP\/1\.1 204 No Content/);
-  }, 60_000);
+  });
 
   test('the commands succeed when they run again', async () => {
     await runBlocks(readme);
     const [, , created] = await runBlocks(readme);
     expect(created).toMatch(/^HTTP\/1\.1 201 Created/);
-  }, 60_000);
+  });
 });
 
 describe('the commands of the guide to the API', () => {
@@ -77,7 +77,7 @@ describe('the commands of the guide to the API', () => {
         ['202', '202', '202', '204'],
       ]);
     }
-  }, 60_000);
+  });
 });
 
 describe('the summary of npm start', () => {
@@ -107,7 +107,7 @@ describe('the summary of npm start', () => {
       const { stdout } = await run('sh', ['-e', '-c', command], { timeout: 30_000 });
       expect(stdout).toContain('"bayId":"bay-n1-');
     }
-  }, 60_000);
+  });
 });
 
 test.each(['/docs', '/openapi.json'])('bookings serves %s, to which the README links', async (path) => {

@@ -106,7 +106,7 @@ describeInChromium('the API reference', () => {
       expect([operationId, await tryOut(page, operationId)]).toEqual([operationId, expect.stringMatching(/^20[01]$/)]);
     expect([...origins]).toEqual([system.bookings, system.auth]);
     expect(browserErrors).toEqual([]);
-  }, 120_000);
+  });
 
   test.each([
     ['light', [768, 390, 320, 1280]],
@@ -130,7 +130,6 @@ describeInChromium('the API reference', () => {
       await page.goto(`${system.auth}/portal`);
       expect(await page.evaluate(lookOfPage)).toEqual(look);
     },
-    120_000,
   );
 
   test('the reference begins with five guides, and a GET request has no body that a reader could edit', async () => {
@@ -156,52 +155,48 @@ describeInChromium('the API reference', () => {
     }
     await page.getByRole('navigation').getByRole('link', { name: 'Guide' }).click();
     await page.getByRole('heading', { name: 'Using the Bookings API' }).waitFor();
-  }, 120_000);
+  });
 
-  test.each([390, 1280])(
-    'the contents lead to an operation and can be filtered, at %s pixels',
-    async (width) => {
-      const { page, browserErrors } = await visit(system, { width });
-      const contents = page.getByRole('navigation', { name: 'Contents' });
-      await page.locator('.opblock').first().waitFor();
-      const operations = contents.locator('[data-operation]');
-      const total = await operations.count();
-      const { paths } = (await (await fetch(`${system.bookings}/openapi.json`)).json()) as {
-        paths: Record<string, object>;
-      };
-      expect(total).toBe(
-        Object.values(paths).flatMap((path) => Object.keys(path).filter((key) => key !== 'parameters')).length,
-      );
-      const [ofContents, ofPage] = await Promise.all(
-        [contents, page.locator('#content')].map((part) => part.boundingBox()),
-      );
-      if (!ofContents || !ofPage) throw new Error('the page has no contents');
-      if (width === 390) expect(ofPage.y).toBeGreaterThanOrEqual(ofContents.y + ofContents.height);
-      else expect(ofPage.x).toBeGreaterThanOrEqual(ofContents.x + ofContents.width);
+  test.each([390, 1280])('the contents lead to an operation and can be filtered, at %s pixels', async (width) => {
+    const { page, browserErrors } = await visit(system, { width });
+    const contents = page.getByRole('navigation', { name: 'Contents' });
+    await page.locator('.opblock').first().waitFor();
+    const operations = contents.locator('[data-operation]');
+    const total = await operations.count();
+    const { paths } = (await (await fetch(`${system.bookings}/openapi.json`)).json()) as {
+      paths: Record<string, object>;
+    };
+    expect(total).toBe(
+      Object.values(paths).flatMap((path) => Object.keys(path).filter((key) => key !== 'parameters')).length,
+    );
+    const [ofContents, ofPage] = await Promise.all(
+      [contents, page.locator('#content')].map((part) => part.boundingBox()),
+    );
+    if (!ofContents || !ofPage) throw new Error('the page has no contents');
+    if (width === 390) expect(ofPage.y).toBeGreaterThanOrEqual(ofContents.y + ofContents.height);
+    else expect(ofPage.x).toBeGreaterThanOrEqual(ofContents.x + ofContents.width);
 
-      await contents.getByLabel('Filter the operations').fill('post RESEND');
-      expect(await operations.filter({ visible: true }).allInnerTexts()).toEqual(['POST Send a delivery again']);
-      expect(await contents.getByRole('status').innerText()).toBe(`1 of ${total} operations`);
-      expect(await findOurViolations(page)).toEqual([]);
-      await saveScreenshot(page, `contents-filtered-${width}`);
-      await contents.getByRole('link', { name: 'Send a delivery again' }).click();
-      const operation = page.locator('#operations-Webhooks-resendWebhookDelivery');
-      await operation.getByText('Request examples').waitFor();
-      expect((await operation.boundingBox())?.y).toBeLessThan(900);
-      expect(await page.evaluate<string>('document.activeElement.innerText')).toContain('Send a delivery again');
+    await contents.getByLabel('Filter the operations').fill('post RESEND');
+    expect(await operations.filter({ visible: true }).allInnerTexts()).toEqual(['POST Send a delivery again']);
+    expect(await contents.getByRole('status').innerText()).toBe(`1 of ${total} operations`);
+    expect(await findOurViolations(page)).toEqual([]);
+    await saveScreenshot(page, `contents-filtered-${width}`);
+    await contents.getByRole('link', { name: 'Send a delivery again' }).click();
+    const operation = page.locator('#operations-Webhooks-resendWebhookDelivery');
+    await operation.getByText('Request examples').waitFor();
+    expect((await operation.boundingBox())?.y).toBeLessThan(900);
+    expect(await page.evaluate<string>('document.activeElement.innerText')).toContain('Send a delivery again');
 
-      await contents.getByLabel('Filter the operations').fill('');
-      expect(await operations.filter({ visible: true }).count()).toBe(total);
-      await contents.getByRole('link', { name: 'Set the opening hours' }).click();
-      await page.locator('[id$="-setOpeningHours"].is-open').waitFor();
-      await contents.getByRole('link', { name: 'Dates and zones' }).click();
-      const heading = page.getByRole('heading', { name: 'Dates and zones' });
-      await eventually(async () => Math.abs((await heading.boundingBox())?.y ?? 900) < 300);
-      expect(browserErrors).toEqual([]);
-      await saveScreenshot(page, `contents-${width}`);
-    },
-    120_000,
-  );
+    await contents.getByLabel('Filter the operations').fill('');
+    expect(await operations.filter({ visible: true }).count()).toBe(total);
+    await contents.getByRole('link', { name: 'Set the opening hours' }).click();
+    await page.locator('[id$="-setOpeningHours"].is-open').waitFor();
+    await contents.getByRole('link', { name: 'Dates and zones' }).click();
+    const heading = page.getByRole('heading', { name: 'Dates and zones' });
+    await eventually(async () => Math.abs((await heading.boundingBox())?.y ?? 900) < 300);
+    expect(browserErrors).toEqual([]);
+    await saveScreenshot(page, `contents-${width}`);
+  });
 
   test('on a phone, the description of a group stands below its heading', async () => {
     const { page } = await visit(system, { width: 390 });
@@ -213,32 +208,28 @@ describeInChromium('the API reference', () => {
     if (!heading || !description) throw new Error('the group has no heading or description');
     expect(description.y).toBeGreaterThanOrEqual(heading.y + heading.height);
     expect(description.width).toBeGreaterThan(200);
-  }, 120_000);
+  });
 
   test.each([
     [1280, 'light'],
     [390, 'dark'],
-  ] as const)(
-    'the guide is accessible in a window of %s pixels in %s mode',
-    async (width, colorScheme) => {
-      const { page, browserErrors } = await visit(system, { width, colorScheme }, '/guide');
-      expect(await findViolations(page)).toEqual([]);
-      await saveScreenshot(page, `guide-${width}-${colorScheme}`);
-      await expectToFit(page, [768, width]);
-      await page.locator('main').getByRole('link', { name: 'typed client' }).first().click();
-      await page.getByRole('heading', { level: 1, name: '@bay-booking/client' }).waitFor();
-      await page
-        .getByRole('navigation', { name: 'Contents' })
-        .getByRole('link', { name: 'Behaviour', exact: true })
-        .click();
-      await page.getByRole('heading', { level: 1, name: 'Behaviour', exact: true }).waitFor();
-      expect(await findViolations(page)).toEqual([]);
-      expect(await overflowsHorizontally(page)).toBe(false);
-      expect(browserErrors).toEqual([]);
-      await saveScreenshot(page, `guide-behaviour-${width}-${colorScheme}`);
-    },
-    120_000,
-  );
+  ] as const)('the guide is accessible in a window of %s pixels in %s mode', async (width, colorScheme) => {
+    const { page, browserErrors } = await visit(system, { width, colorScheme }, '/guide');
+    expect(await findViolations(page)).toEqual([]);
+    await saveScreenshot(page, `guide-${width}-${colorScheme}`);
+    await expectToFit(page, [768, width]);
+    await page.locator('main').getByRole('link', { name: 'typed client' }).first().click();
+    await page.getByRole('heading', { level: 1, name: '@bay-booking/client' }).waitFor();
+    await page
+      .getByRole('navigation', { name: 'Contents' })
+      .getByRole('link', { name: 'Behaviour', exact: true })
+      .click();
+    await page.getByRole('heading', { level: 1, name: 'Behaviour', exact: true }).waitFor();
+    expect(await findViolations(page)).toEqual([]);
+    expect(await overflowsHorizontally(page)).toBe(false);
+    expect(browserErrors).toEqual([]);
+    await saveScreenshot(page, `guide-behaviour-${width}-${colorScheme}`);
+  });
 
   test('with the keyboard alone, a reader can close the dialog and send a request', async () => {
     const { page } = await visit(system);
@@ -264,12 +255,12 @@ describeInChromium('the API reference', () => {
     await operation.getByText('Execute').waitFor();
     await pressButton('Execute');
     await operation.locator('.live-responses-table').waitFor();
-  }, 120_000);
+  });
 
   test('a link to an operation shows the details of the operation', async () => {
     const { page } = await visit(system, {}, '/docs#/Bookings/getBooking');
     await page.locator('#operations-Bookings-getBooking.is-open').getByText('Request examples').waitFor();
-  }, 120_000);
+  });
 
   test('without JavaScript, the page links to the OpenAPI document and lists the endpoints', async () => {
     const page = await system.openPage({ javaScriptEnabled: false, viewport: { width: 320, height: 900 } });
@@ -283,5 +274,5 @@ describeInChromium('the API reference', () => {
     expect(page.url()).toMatch(/#\/Bookings\/getBooking$/);
     expect(await page.getByLabel('Filter the operations').isVisible()).toBe(false);
     await saveScreenshot(page, 'reference-without-javascript');
-  }, 120_000);
+  });
 });

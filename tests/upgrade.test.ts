@@ -23,7 +23,7 @@ import {
   webhookEnvironment,
 } from './support/webhook-receiver.ts';
 
-const system = useFixture(startTestSystem, 180_000);
+const system = useFixture(startTestSystem);
 let load: Load;
 let writers: BookingWriters | undefined;
 const receivers: WebhookReceiver[] = [];
@@ -83,7 +83,7 @@ test('no request fails while a migration runs and every instance is replaced', a
   await replaceInstances(oldInstances, addresses, system.startBookings);
   await stopLoadAndExpectNoLostOrDoubleBookings(system.database, load);
   expect(Object.keys(load.statuses())).toEqual(['201']);
-}, 120_000);
+});
 
 const previous: PreviousRelease | undefined = await checkOutPreviousRelease();
 if (!previous)
@@ -171,5 +171,4 @@ afterAll(() => previous?.remove());
     expect(body.total).toBe(expected.size);
     expect(await runCommand('bookings', owner, 'recount.ts')).toBe('0 counts corrected\n');
   },
-  120_000,
 );

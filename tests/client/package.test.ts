@@ -24,7 +24,7 @@ const system = useSystem();
 let installed: InstalledClient;
 beforeAll(async () => {
   installed = await installPackedClient();
-}, 60_000);
+});
 afterAll(() => installed?.remove());
 
 test('the tarball contains compiled modules with their types, and no sources', () => {
@@ -130,7 +130,6 @@ describe('TypeScript programs that use the package', () => {
       await writeFile(join(installed.folder, 'page.ts'), text);
       await compile(compiler, 'page.ts', ...forBrowser);
     },
-    60_000,
   );
 
   test('the TypeScript examples of all endpoints in the OpenAPI document compile', async () => {
@@ -144,7 +143,7 @@ describe('TypeScript programs that use the package', () => {
     expect(samples).toHaveLength(operations.length);
     await writeFile(join(installed.folder, 'samples.ts'), moduleOf(samples));
     await compile(typescript7, 'samples.ts', ...forBrowser);
-  }, 60_000);
+  });
 
   test('the first example of the README compiles as TypeScript', async () => {
     const examples = readmeBlocks('js');
@@ -155,7 +154,7 @@ describe('TypeScript programs that use the package', () => {
       await compile(compiler, 'first.ts', ...forBrowser);
       await compile(compiler, 'first.ts', '--module', 'nodenext', '--noUncheckedIndexedAccess');
     }
-  }, 60_000);
+  });
 
   test('the TypeScript examples of the README compile for Node', async () => {
     const examples = readmeBlocks('ts');
@@ -178,7 +177,7 @@ describe('TypeScript programs that use the package', () => {
     await writeFile(join(installed.folder, 'examples.ts'), moduleOf(examples, declarations));
     const types = ['--types', 'node', '--typeRoots', join(root, 'node_modules/@types'), '--skipLibCheck'];
     await compile(typescript7, 'examples.ts', '--module', 'nodenext', ...types);
-  }, 60_000);
+  });
 });
 
 describe('the package in a browser', () => {
@@ -236,6 +235,5 @@ describe('the package in a browser', () => {
         server.close();
       }
     },
-    60_000,
   );
 });

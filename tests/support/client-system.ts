@@ -22,7 +22,7 @@ export interface ClientSystem {
 }
 
 /** Starts both services before the tests of a file, and stops them after the tests. */
-export const useClientSystem = (): ClientSystem => useFixture(startClientSystem, 180_000);
+export const useClientSystem = (): ClientSystem => useFixture(startClientSystem);
 
 /** The personal access token of North Range, a facility of the demo. */
 export const northToken = { clientId: 'demo-pat-north', clientSecret: 'demo-pat-north-secret' };

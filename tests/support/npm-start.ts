@@ -21,7 +21,7 @@ export interface RunningSystem {
 }
 
 /** Starts the system before the tests of a file, and stops it after the tests. */
-export const useSystem = (): RunningSystem => useFixture(startSystem, 180_000);
+export const useSystem = (): RunningSystem => useFixture(startSystem);
 
 /**
  * Starts the system, and waits until both services are ready.
