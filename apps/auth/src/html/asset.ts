@@ -25,6 +25,7 @@ const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta
 const require = createRequire(import.meta.url);
 const webAuthnBundle = join(dirname(require.resolve('@simplewebauthn/browser')), '../dist/bundle/index.umd.min.js');
 
+const sharedIcon = require.resolve('@bay-booking/service/http/page-icon.svg');
 const sharedStyles = require.resolve('@bay-booking/service/http/page-styles.css');
 /** The files in styles/. A later one overrides an earlier one. */
 const styleSheets = ['elements', 'layout', 'cards', 'forms', 'sign-in', 'lists', 'portal', 'preferences'];
@@ -44,7 +45,7 @@ export const assets = {
     'text/javascript; charset=utf-8',
     Buffer.concat([readFileSync(webAuthnBundle), readFileSync(pathOf('./browser/passkeys.js'))]),
   ),
-  icon: createAsset('icon.svg', 'image/svg+xml', readFileSync(pathOf('./icon.svg'))),
+  icon: createAsset('icon.svg', 'image/svg+xml', readFileSync(sharedIcon)),
 };
 
 export function assetRoutes(): Router {

@@ -33,13 +33,13 @@ export function readAssets(): readonly Asset[] {
   ];
 }
 
+const sharedIcon = fileURLToPath(import.meta.resolve('@bay-booking/service/http/page-icon.svg'));
 const sharedStyles = fileURLToPath(import.meta.resolve('@bay-booking/service/http/page-styles.css'));
 
 /** The day sheet has the same colours, header and icon. */
 export const readPageStyles = (): Asset =>
   createAsset('page.css', css, Buffer.concat([readFileSync(sharedStyles), readFileSync(join(thisFolder, 'page.css'))]));
-export const readIcon = (): Asset =>
-  createAsset('icon.svg', 'image/svg+xml', readFileSync(join(thisFolder, 'icon.svg')));
+export const readIcon = (): Asset => createAsset('icon.svg', 'image/svg+xml', readFileSync(sharedIcon));
 
 /** Below `folder`, the path has the hash of the content. */
 export function createAsset(
