@@ -5,6 +5,7 @@ import { apiError } from '../../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../../http/pagination.ts';
 import type { ApiRequest } from '../../http/shared-services.ts';
 import { isUuid } from '../../places/tagged-id.ts';
+import type { Webhook } from '../webhook.ts';
 import type { WebhookServices } from './services.ts';
 
 export async function listFacilityWebhooks(
@@ -27,7 +28,11 @@ export async function listFacilityWebhooks(
 export async function removeFacilityWebhook(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
   const facilityId = managedFacility(request);
   const { webhookId = '' } = request.params;
-  if (!isUuid(webhookId) || !(await services.store.takeOutFacility(webhookId, facilityId))) throw apiError('ERR00404');
+  const expectFacility = ({ facilityIds }: Webhook): void => {
+    if (!facilityIds.includes(facilityId)) throw apiError('ERR00404');
+  };
+  const found = isUuid(webhookId) && (await services.store.takeOut(webhookId, [facilityId], expectFacility));
+  if (!found) throw apiError('ERR00404');
   services.audit(request, { action: 'webhook.facility-removed', facilityIds: [facilityId], target: webhookId });
   return { status: 204 };
 }

@@ -8,7 +8,7 @@ import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
 import { addCursors, removeCursors, resetCursors } from '../delivery/cursor-store.ts';
 import { failDeliveries } from '../delivery/delivery-store.ts';
 import { takeOutFacilities } from '../rights-store.ts';
-import { type BookingEvent, maxWebhooksAtFacility, type Webhook, type WebhookState } from '../webhook.ts';
+import { maxWebhooksAtFacility, type Webhook } from '../webhook.ts';
 
 const columns = `id, owner, created_by as "createdBy", url, events, facility_ids as "facilityIds", description, state,
 paused_because as "pausedBecause", failing_since as "failingSince", created_at as "createdAt", last_updated_at as "lastUpdatedAt"`;
@@ -49,7 +49,6 @@ where id = $1 returning ${columns}`,
   rotate: `update webhook set previous_secret = secret, previous_secret_until = $3, secret = $2, last_updated_at = $4,
   client_id = $5, grant_id = $6, token_issued_at = to_timestamp($7)
 where id = $1 returning id`,
-  lockOfFacility: 'select id from webhook where id = $1 and facility_ids @> array[$2::text] for no key update',
   /** Parameter $1 is the prefix of every secret that is encrypted with the current key. */
   findOldSecrets: `select id, secret, previous_secret as "previousSecret" from webhook
 where (secret not like $1 || '%' or previous_secret not like $1 || '%') and id > $2 order by id limit $3`,
@@ -65,13 +64,9 @@ export interface StoredSecrets {
 }
 
 /** The new values of a webhook. Fields that are undefined do not change. */
-export interface WebhookChange {
-  readonly url: string | undefined;
-  readonly events: readonly BookingEvent[] | undefined;
-  readonly facilityIds: readonly string[] | undefined;
-  readonly description: string | undefined;
-  readonly state: WebhookState | undefined;
-}
+export type WebhookChange = {
+  readonly [Field in 'url' | 'events' | 'facilityIds' | 'description' | 'state']: Webhook[Field] | undefined;
+};
 
 /** A webhook as the owner and the staff of one of its facilities see it. */
 export interface FacilityWebhook extends Pick<Webhook, 'id' | 'url' | 'facilityIds' | 'state' | 'createdAt'> {
@@ -139,14 +134,6 @@ export function createWebhookStore(db: Database) {
 
     listOfFacility: (facilityId: string, page: PageRequest) =>
       queryPage<FacilityWebhook>(db, pageOfFacility, [facilityId], page),
-
-    /** Takes the facility out of the webhook. Returns false if the webhook does not have the facility. */
-    takeOutFacility: (webhookId: string, facilityId: string): Promise<boolean> =>
-      transaction(db, async (tx) => {
-        if ((await query(tx, statements.lockOfFacility, [webhookId, facilityId])).length === 0) return false;
-        takeOutFacilities(tx, [{ webhookId, facilityId }]);
-        return true;
-      }),
 
     /**
      * Changes the webhook. Returns undefined if the webhook was deleted. `check` gets the webhook before the change. If
