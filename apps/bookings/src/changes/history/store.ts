@@ -63,13 +63,15 @@ function selectEntries({ facilityId, bayIds, start, end, ...fields }: HistoryFil
   const parameter = (value: unknown): string => `$${values.push(value)}`;
   const facility = `facility_id = ${parameter(facilityId)}`;
   const conditions = [facility, 'number is not null', isKept(parameter(oldest.toISOString()))];
-  const bayParameter = bayIds && parameter(bayIds);
+  // A subquery hides a value from PostgreSQL's planner, which would otherwise plan the statement for every execution.
+  const hidden = (value: unknown, type: string): string => `(select ${parameter(value)}::${type})`;
+  const bayParameter = bayIds && hidden(bayIds, 'text[]');
   const bays = bayParameter && `= any(${bayParameter}::text[])`;
   const isInstant = start !== undefined && start.getTime() === end?.getTime();
   const interval =
     (start || end) &&
-    `tstzrange(${parameter(start?.toISOString() ?? null)}::timestamptz, ${parameter(end?.toISOString() ?? null)}, ` +
-      `'${isInstant ? '[]' : '[)'}')`;
+    `tstzrange(${hidden(start?.toISOString() ?? null, 'timestamptz')}, ` +
+      `${hidden(end?.toISOString() ?? null, 'timestamptz')}, '${isInstant ? '[]' : '[)'}')`;
   if (bays || interval) {
     const isSelected = (bay: string, time: string): string =>
       [bays && `${bay} ${bays}`, interval && `${time} && ${interval}`].filter(Boolean).join(' and ');
