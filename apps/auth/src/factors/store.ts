@@ -185,6 +185,12 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
       return row?.has === true;
     },
 
+    /** Whether a facility of the account requires a second factor. */
+    async isRequired(accountId: string): Promise<boolean> {
+      const [row] = await query<{ required: boolean }>(db, `select ${isRequired} as required`, [accountId]);
+      return row?.required === true;
+    },
+
     async list(accountId: string): Promise<Factors> {
       const [passkeys, apps, codes] = await Promise.all([
         query<StoredPasskey>(

@@ -180,7 +180,7 @@ export function createPortalPages({ config, site, members, factors }: PortalPart
     async (request, response, signedIn) => {
       const { account } = signedIn;
       if (account.kind !== 'service') return notFound(response);
-      const mustProve = await members.needsSecondFactor(account.id);
+      const mustProve = await factors.isRequired(account.id);
       if (mustProve && (await asksForFactor(request, response, signedIn, returnTo?.(request)))) return;
       return handler(request, response, signedIn);
     };

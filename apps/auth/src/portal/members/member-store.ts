@@ -131,17 +131,6 @@ export function createMemberStore({ db }: { db: Database }) {
       return row;
     },
 
-    /** Whether a facility of the account requires a second factor. */
-    async needsSecondFactor(accountId: string): Promise<boolean> {
-      const rows = await query(
-        db,
-        `select 1 as found from membership m join facility f on f.id = m.facility_id
-          where m.account_id = $1 and f.requires_second_factor limit 1`,
-        [accountId],
-      );
-      return rows.length > 0;
-    },
-
     /** Returns false if the user is no owner. */
     setSecondFactorRequired: (facilityId: string, isRequired: boolean, actorId: string): Promise<boolean> =>
       transaction(db, async (tx) => {
