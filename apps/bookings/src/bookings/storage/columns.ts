@@ -160,7 +160,10 @@ export const updateValues = (bookings: readonly Booking[]): unknown[] => [
   JSON.stringify(bookings.map((booking) => pick(['id', ...changedFields], booking))),
 ];
 
-export const deleteBookings = withChanges('delete from booking where facility_id = $1 and id = any($6::uuid[])');
+/** A subquery hides the ids from PostgreSQL's planner, which would otherwise plan the statement for every execution. */
+export const deleteBookings = withChanges(
+  'delete from booking where facility_id = $1 and id = any((select $6::uuid[])::uuid[])',
+);
 
 /** The table booking_reference ensures that no two bookings have the same external id, even at different facilities. */
 export const references = {
