@@ -140,7 +140,7 @@ async function measureAuth(): Promise<Sample[]> {
 function publish(results: Results): void {
   const sizes = growth ? `; growth: ${growth}` : '';
   const run = `${rounds} rounds of ${seconds} s, ${size} bookings${sizes}`;
-  const heading = `${describeMachine()}, PostgreSQL ${server.version}; ${run}`;
+  const heading = `${describeMachine()}, PostgreSQL ${server.version};\n${run}`;
   const goals = `${heading}\n\n${goalTables(results)}`;
   const text = `${goals}\n\n${sampleTable(results)}\n`;
   process.stdout.write(text);
