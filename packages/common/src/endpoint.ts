@@ -4,6 +4,7 @@ import type { Access } from './scopes.ts';
 import type { ValidationError } from './validation.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
+
 /** The schema of an object in a response. */
 export function responseSchema<const Properties extends object, Optional extends keyof Properties = never>(
   properties: Properties,

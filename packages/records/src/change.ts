@@ -44,9 +44,8 @@ export async function change(
     if (key) {
       const { status, headers, body } = result;
       // A secret is shown once, also to a request that is repeated.
-      const answer = JSON.stringify({ status, headers, body }).replace(
-        /"client_secret":"[^"]*"/,
-        '"client_secret":null',
+      const answer = JSON.stringify({ status, headers, body }, (name, value) =>
+        name === 'client_secret' ? null : value,
       );
       await query(tx, saveResponse, [key.id, key.requestHash, answer]);
     }

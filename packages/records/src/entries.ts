@@ -55,11 +55,13 @@ export function createEntryReader(roots: readonly AnyKind[], formats: Formats, m
   /** Adds every problem that needs no database to the innermost entry that has it, and returns those of the file. */
   function addProblems(entries: readonly FileEntry[], found: readonly Problem[]): readonly Problem[] {
     const byPointer = new Map(found.length > 0 ? entries.map((entry) => [entry.pointer, entry]) : []);
-    const ofFile = found.filter((one) => {
+    const ofFile: Problem[] = [];
+    for (const one of found) {
       let { pointer } = one;
       while (pointer !== '' && !byPointer.has(pointer)) pointer = pointer.slice(0, pointer.lastIndexOf('/'));
-      return !byPointer.get(pointer)?.problems.push(one);
-    });
+      const problems = byPointer.get(pointer)?.problems ?? ofFile;
+      problems.push(one);
+    }
     for (const { kind, record, pointer, problems } of entries)
       for (const one of kind.check?.(record) ?? []) problems.push({ ...one, pointer: pointer + one.pointer });
     findDuplicates(entries);

@@ -462,7 +462,7 @@ function eventsOf(outcome: Outcome<AccountInput>): AuditEvent[] {
 
 /** The history of the facility shows it. As there, `accountId` would be the account that makes the change. */
 function membershipEvent({ facilityId, from, to, account }: MembershipChange): AuditEvent {
-  const { id, username: name_, name = name_ } = account;
+  const { id, username: fallback, name = fallback } = account;
   const common = { changed: ['memberships'], account: id, name };
   if (from === undefined) return { kind: 'membership.added', facilityId, detail: { ...common, role: to } };
   if (to === undefined) return { kind: 'membership.revoked', facilityId, detail: { ...common, role: from } };

@@ -1,6 +1,5 @@
 // Lets a mouse or a finger select empty times, and move and lengthen bookings. On a touch screen a swipe scrolls, and
 // only a long press drags. Every drag can also be done in the form of the booking (WCAG 2.2, 2.5.7).
-
 import { intervalOf } from '../../src/time/interval.ts';
 import type { Change } from '../day/bookings.ts';
 import type { SheetBooking } from '../day/day.ts';
