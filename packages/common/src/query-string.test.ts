@@ -94,3 +94,13 @@ test('findUnknownParameters returns the parameters that the schema does not cont
 test('writeQueryString returns an empty string if there is no value', () => {
   expect(writeQueryString({ ids: undefined })).toBe('');
 });
+
+test('the time to read a query grows linearly with its parameters', () => {
+  const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`list${index}`, { type: 'array' }]));
+  const text = `${'a&'.repeat(60_000)}list0[]=b`;
+  const started = performance.now();
+  expect(readQueryString(text, many)).toEqual({ list0: ['b'] });
+  expect(findUnknownParameters(text, many)).toEqual(['a']);
+  // One pass for each array would take more than 10 s.
+  expect(performance.now() - started).toBeLessThan(3_000);
+});

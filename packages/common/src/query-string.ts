@@ -15,53 +15,83 @@ const maxElementLength = 256;
 export function readQueryString(text: string, properties: Properties): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   if (text === '') return values;
-  const parameters = new URLSearchParams(text);
+  const parameters = readParameters(text, properties);
   for (const [name, schema] of Object.entries(properties)) {
-    const given = parameters.getAll(name);
+    const { whole, bracketed } = parameters.get(name) ?? noValues;
     if (schema.type === 'array') {
-      const elements = readArray(given, readBracketed(parameters, name), schema);
+      const elements = readArray(
+        whole,
+        bracketed.map(([, value]) => value),
+        schema,
+      );
       if (elements.length > 0) values[name] = elements;
-      continue;
     }
-    const members = schema.type === 'object' ? readMembers(parameters, name) : [];
     // A value without brackets is not an object. The request validation rejects it.
-    if (members.length > 0 && given.length === 0) values[name] = Object.fromEntries(members);
-    else if (given.length > 1) values[name] = given;
-    else if (given[0] !== undefined) values[name] = convert(given[0], schema.type);
+    else if (bracketed.length > 0 && whole.length === 0) values[name] = readMembers(bracketed);
+    else if (whole.length > 1) values[name] = whole;
+    else if (whole[0] !== undefined) values[name] = convert(whole[0], schema.type);
   }
   return values;
 }
 
+interface GivenValues {
+  /** Of the name without brackets. */
+  readonly whole: string[];
+  /** What the brackets contain, and the value. */
+  readonly bracketed: [key: string, value: string][];
+}
+
+const noValues: GivenValues = { whole: [], bracketed: [] };
+
+/** Reads the text once, because it can contain thousands of parameters. */
+function readParameters(text: string, properties: Properties): ReadonlyMap<string, GivenValues> {
+  const parameters = new Map<string, GivenValues>();
+  for (const [parameter, value] of new URLSearchParams(text)) {
+    const property = findProperty(parameter, properties);
+    if (!property) continue;
+    const values = parameters.get(property.name) ?? { whole: [], bracketed: [] };
+    parameters.set(property.name, values);
+    if (property.key === undefined) values.whole.push(value);
+    else values.bracketed.push([property.key, value]);
+  }
+  return parameters;
+}
+
 export function findUnknownParameters(text: string, properties: Properties): readonly string[] {
   const names = new Set(new URLSearchParams(text).keys());
-  return [...names].filter((name) => {
-    const hasType = (owner: string | undefined, type: string): boolean =>
-      owner !== undefined && Object.hasOwn(properties, owner) && properties[owner]?.type === type;
-    const isElement = hasType(bracketedName.exec(name)?.[1], 'array') || hasType(memberName.exec(name)?.[1], 'object');
-    return !isElement && !Object.hasOwn(properties, name);
-  });
+  return [...names].filter((name) => !findProperty(name, properties));
 }
 
 /** Matches `ids[]`, as jQuery and Rails write it, and `ids[0]`, as PHP and qs write it. */
-const bracketedName = /^(.+)\[\d{0,9}\]$/;
-
-function readBracketed(parameters: URLSearchParams, name: string): readonly string[] {
-  return [...parameters].filter(([key]) => bracketedName.exec(key)?.[1] === name).map(([, value]) => value);
-}
-
+const elementName = /^(.+)\[(\d{0,9})\]$/;
 /** Matches `metadata[order]`. */
 const memberName = /^([^[]+)\[(.*)\]$/s;
 
+/** Finds the property to which the parameter belongs. `key` is what its brackets contain. */
+function findProperty(
+  parameter: string,
+  properties: Properties,
+): { readonly name: string; readonly key?: string | undefined } | undefined {
+  if (Object.hasOwn(properties, parameter)) return { name: parameter };
+  for (const [pattern, type] of [
+    [elementName, 'array'],
+    [memberName, 'object'],
+  ] as const) {
+    const [, name = '', key] = pattern.exec(parameter) ?? [];
+    if (Object.hasOwn(properties, name) && properties[name]?.type === type) return { name, key };
+  }
+  return undefined;
+}
+
 /** A repeated member becomes an array, which the request validation rejects. */
-function readMembers(parameters: URLSearchParams, name: string): readonly [string, unknown][] {
-  const members = [...parameters].flatMap(([key, value]) => {
-    const [, owner, member = ''] = memberName.exec(key) ?? [];
-    return owner === name ? [{ member, value }] : [];
-  });
-  return [...Map.groupBy(members, ({ member }) => member)].map(([member, given]) => {
-    const values = given.map(({ value }) => value);
-    return [member, values.length > 1 ? values : values[0]];
-  });
+function readMembers(bracketed: GivenValues['bracketed']): Record<string, unknown> {
+  const members = Map.groupBy(bracketed, ([key]) => key);
+  return Object.fromEntries(
+    [...members].map(([key, given]) => {
+      const values = given.map(([, value]) => value);
+      return [key, values.length > 1 ? values : values[0]];
+    }),
+  );
 }
 
 /**
