@@ -2,7 +2,7 @@
 // Some tests also check how many names they found, because a pattern that finds nothing would let a test pass.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { anchorsOf, findFiles, headingsOf, read, root } from '@bay-booking/testkit/repository';
+import { anchorsOf, findFiles, headingsOf, read, root, shellBlocks } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
 
 const exists = (path: string): boolean => existsSync(join(root, path));
@@ -63,6 +63,39 @@ describe('file names', () => {
     expect(named.length).toBeGreaterThan(15);
     expect(named.filter((path) => !exists(`${path}.test.ts`))).toEqual([]);
   });
+});
+
+test('every npm script and option, and every file, that a command names exists', () => {
+  const scriptsOf = (workspace: string): Record<string, string> =>
+    exists(workspace) ? JSON.parse(read(`${workspace}/package.json`)).scripts : {};
+  const programs = findFiles('{apps,bench,packages}/*/{,src/**/}*.ts').map(read).join('\n');
+  const npm = /\bnpm (?:run )?(?:--silent )?([\w:-]+)(?: -w ([\w./-]*\w))?(?: --(?= )([^\n`|)#]*))?/g;
+  const notScripts = ['ci', 'install', 'audit', 'pack'];
+  const commands = pages.flatMap((page) => {
+    const inSentences = (read(page).match(/`npm [^`]*`/g) ?? []).map((command) => command.replaceAll('\n', ' '));
+    return [...[...shellBlocks(read(page)), ...inSentences].join('\n').matchAll(npm)].map(
+      ([command, script = '', workspace = '.', options = '']) => ({
+        page,
+        command,
+        script,
+        workspace,
+        options: options.match(/(?<= )--[a-z][\w-]*/g) ?? [],
+      }),
+    );
+  });
+  expect(commands.length).toBeGreaterThan(60);
+  const unknown = commands.filter(
+    ({ script, workspace, options }) =>
+      !(notScripts.includes(script) || scriptsOf(workspace)[script]) ||
+      options.some((option) => !programs.includes(`'${option}`) && !programs.includes(` ${option.slice(2)}: { type:`)),
+  );
+  expect(unknown).toEqual([]);
+  const files = pages.flatMap((page) =>
+    shellBlocks(read(page)).flatMap(
+      (block) => block.match(/(?<![\w./])(?:apps|examples|infra|packages)\/[\w./@-]+/g) ?? [],
+    ),
+  );
+  expect(files.filter((path) => !exists(path))).toEqual([]);
 });
 
 test.each(pages)('every relative link of %s leads to an existing file and section', (page) => {

@@ -15,13 +15,16 @@ export interface RunningSystem {
   readonly auth: string;
   /** The address of bookings. */
   readonly bookings: string;
+  /** The folder DATA_DIR. */
+  readonly dataDir: string;
   /** Returns everything that the launcher and the services have printed. */
   readonly output: () => string;
   readonly close: () => Promise<void>;
 }
 
 /** Starts the system before the tests of a file, and stops it after the tests. */
-export const useSystem = (): RunningSystem => useFixture(startSystem);
+export const useSystem = (environment?: Record<string, string>): RunningSystem =>
+  useFixture(() => startSystem(environment));
 
 /**
  * Starts the system, and waits until both services are ready.
@@ -58,7 +61,7 @@ export async function startSystem(environment: Record<string, string> = {}): Pro
     await close();
     throw error;
   }
-  return { auth, bookings, output: () => output, close };
+  return { auth, bookings, dataDir, output: () => output, close };
 }
 
 async function end(launcher: ChildProcess): Promise<void> {

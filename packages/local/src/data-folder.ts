@@ -1,4 +1,4 @@
-// Creates the folder DATA_DIR and stores the secrets that the first start generates.
+// Creates the folder DATA_DIR, and stores the secrets that the first start generates and the environment of commands.
 import { randomBytes } from 'node:crypto';
 import {
   accessSync,
@@ -53,6 +53,18 @@ export function writePrivately(folder: string, name: string, text: string): stri
   if (process.getuid?.() === 0) chownSync(draft, uid, gid);
   renameSync(draft, path);
   return path;
+}
+
+/** The variables that the commands of the services read, such as `npm run import`. */
+const commandVariables = ['DATABASE_URL', 'ISSUER', 'SCOPE_BASE', 'KEY_ENCRYPTION_KEY', 'OUTBOUND_ALLOW_NETWORKS'];
+
+/** Writes a file that sets the environment of a service's commands in a shell. */
+export function writeCommandEnvironment(folder: string, name: string, environment: NodeJS.ProcessEnv): void {
+  const assignments = commandVariables.flatMap((variable) => {
+    const value = environment[variable];
+    return value === undefined ? [] : `${variable}='${value.replaceAll("'", "'\\''")}'\n`;
+  });
+  writePrivately(folder, name, assignments.join(''));
 }
 
 export interface Secrets {

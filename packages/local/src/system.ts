@@ -6,7 +6,13 @@ import { findHistoryProblem } from '@bay-booking/service/database/migrate';
 import { isLoopbackHost } from '@bay-booking/service/public-address';
 import { startSocialProviders } from '@bay-booking/social-stand-ins/providers';
 import { runCommand, type Service, startService } from './children.ts';
-import { prepareDataFolder, readSecrets, type Secrets, writePrivately } from './data-folder.ts';
+import {
+  prepareDataFolder,
+  readSecrets,
+  type Secrets,
+  writeCommandEnvironment,
+  writePrivately,
+} from './data-folder.ts';
 import { ensureDatabase, hasAccounts, roles, shareSecrets } from './databases.ts';
 import { demoData, publishedPasswords, readDemo, reasonForNoDemo } from './demo.ts';
 import { createMails, type Mails } from './demo-page/pages.ts';
@@ -165,6 +171,7 @@ async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<un
   await mayStart;
   signal.throwIfAborted();
   const serviceEnv = { ...appEnv, DATABASE_URL: urls.service };
+  writeCommandEnvironment(settings.dataDir, `${app}.env`, serviceEnv);
   const service = startService({ app, folder, env: serviceEnv, print, onMail, watch: settings.watch });
   parts.defer(service.stop);
   const port = app === 'auth' ? settings.authPort : settings.bookingsPort;

@@ -36,9 +36,13 @@ export function importsOf(file: string): readonly Import[] {
   });
 }
 
+/** Returns the code blocks of a Markdown text. The language is empty if the block names none. */
+export const codeBlocks = (markdown: string): readonly { language: string; text: string }[] =>
+  [...markdown.matchAll(/^ *```(.*)\n([\s\S]*?)^ *```$/gm)].map(([, language = '', text = '']) => ({ language, text }));
+
 /** Returns the `sh` code blocks of a Markdown text. Readers paste these commands into a shell. */
 export const shellBlocks = (markdown: string): readonly string[] =>
-  [...markdown.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1] as string);
+  codeBlocks(markdown).flatMap(({ language, text }) => (language === 'sh' ? [text] : []));
 
 export const headingsOf = (markdown: string): readonly string[] =>
   [...markdown.matchAll(/^#+ (.+)$/gm)].map((match) => match[1] as string);
