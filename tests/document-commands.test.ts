@@ -1,6 +1,6 @@
 // Runs the shell commands of all documents, except those in a list, against the system that `npm start` starts. Checks
-// the syntax of the others. Also tests the summary that `npm start` prints, the paths to which the README links, and the
-// stand-in providers.
+// the syntax of the others. Also tests the summary that `npm start` prints, the paths to which the README links, and
+// the stand-in providers.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { codeBlocks, findFiles, read, root, shellBlocks } from '@bay-booking/testkit/repository';
