@@ -107,6 +107,7 @@ describe('201 for a valid request', () => {
     ['2047-01-01T10:00:00+0000', '2047-01-01T10:00:00.000Z'],
     ['2047-01-01T12:00:00.5+0200', '2047-01-01T10:00:00.500Z'],
     ['2047-01-01T10:00:00.1239999', '2047-01-01T10:00:00.123Z'],
+    ['2047-01-01T11:59:60.7+02:00', '2047-01-01T10:00:00.700Z'],
   ])('the date-time %s is read as %s, because the zone and the seconds can be left out', async (text, instant) => {
     const response = await post(bookingBody({ startDate: text, endDate: text }));
     expect(response.body).toMatchObject({ startDate: instant, endDate: instant });
@@ -224,7 +225,7 @@ describe('400 for an invalid request', () => {
     ['startDate', '2040-01-01 10:00:00Z'],
     ['startDate', '2040-02-30T10:00:00Z'],
     ['startDate', '2040-01-01T24:00:00Z'],
-    ['startDate', '2039-12-31T23:59:60Z'],
+    ['startDate', '2039-12-31T23:59:61Z'],
     ['startDate', '0000-01-01T10:00:00Z'],
     ['startDate', 'now'],
     ['endDate', '+275760-09-13T00:00:00Z'],
@@ -368,8 +369,11 @@ describe('400 for an invalid request', () => {
     ]);
   });
 
-  test('errors about the bay and the dates name their field', async () => {
-    const dates = { startDate: '2021-01-02T00:00:00Z', endDate: '2021-01-01T00:00:00Z' };
+  test.each([
+    ['2021-01-02T00:00:00Z', '2021-01-01T00:00:00Z'],
+    ['2021-01-01T10:00:00.0009Z', '2021-01-01T10:00:00.0001Z'],
+  ])('errors about the bay and the dates name their field: %s to %s', async (startDate, endDate) => {
+    const dates = { startDate, endDate };
     const fieldsOf = ({ body }: { body: { errors: { code: string; contextData: { field?: string } }[] } }) =>
       body.errors.map(({ code, contextData: { field } }) => `${code} ${field}`);
     const expected = ['ERR00010 endDate', 'ERR00011 endDate', 'ERR00012 bayId'];
@@ -385,6 +389,8 @@ describe('400 for an invalid request', () => {
     expect(await call('POST', '/api/booking-groups', { bookings: [reservation] })).toEqual(expected);
     expect(await call('POST', '/api/booking-closures', closure)).toEqual(['ERR00010 endDate', 'ERR00012 bayIds']);
     expect(await call('GET', `/api/booking-availability?bayIds=bay-n1-01&${interval}`)).toEqual(['ERR00010 endDate']);
+    for (const list of ['bookings?', 'booking-closures?', 'booking-history?facilityId=fac-north&'])
+      expect(await call('GET', `/api/${list}${interval}`)).toEqual(['ERR00002 endDate']);
   });
 
   test('a repeated request returns BOOK00001 before BOOK00002', async () => {

@@ -93,12 +93,12 @@ function readInterval(query: AvailabilityQuery, routerErrors: readonly Validatio
   if (!query.locationIds && !query.bayIds && !isPlaceReported)
     errors.push({ field: 'locationIds', kind: 'missing', hint: 'locationIds or bayIds is needed' });
   // If a date is undefined, it is missing or invalid and `routerErrors` contains its error.
-  const { start, end } = parseDates(query);
+  const { start, end, isReversed } = parseDates(query);
   const lengthMs = start && end ? end.getTime() - start.getTime() : 0;
   if (lengthMs > maxLengthMs)
     errors.push({ field: 'endDate', kind: 'invalid', hint: `must be at most ${maxDays} days after startDate` });
   const problems = problemsOf(errors);
-  if (lengthMs < 0) problems.push(problemOf('ERR00010'));
+  if (isReversed) problems.push(problemOf('ERR00010'));
   if (problems.length > 0 || !start || !end) throw badRequest(problems);
   return { start: start.getTime(), end: end.getTime() };
 }

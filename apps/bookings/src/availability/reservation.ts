@@ -38,13 +38,14 @@ export async function validateReservation(
   { facilities }: Caller,
   { catalogue, config, now }: ReservationServices,
 ): Promise<Reservation> {
-  const { start, end } = parseDates({ startDate, endDate });
+  const dates = parseDates({ startDate, endDate });
+  const { start, end, isReversed } = dates;
   const bay = bayId === undefined ? undefined : await findBay(bayId, facilities, catalogue);
   const problems = problemsOf([...requestErrors, ...findLimitErrors({ start, end }, config, now)]);
-  for (const code of findDateErrors(start, end, now)) problems.push(problemOf(code));
+  for (const code of findDateErrors(dates, now)) problems.push(problemOf(code));
   if (bayId !== undefined && !bay) problems.push(problemOf('ERR00012'));
   const times =
-    start && end && start <= end ? { startDate: start.toISOString(), endDate: end.toISOString() } : undefined;
+    start && end && !isReversed ? { startDate: start.toISOString(), endDate: end.toISOString() } : undefined;
   return { bay, times, valid: problems.length === 0 && bay && times ? { ...bay, ...times } : undefined, problems };
 }
 

@@ -146,9 +146,9 @@ export async function findHold(holds: HoldStore, body: HoldUse, caller: Caller) 
 function findErrors(hold: Hold, { bayId, startDate, endDate }: HoldUse): ValidationError[] {
   const invalid = (hint: string): ValidationError[] => [{ field: 'holdId', kind: 'invalid', hint }];
   if (bayId !== undefined && bayId !== hold.bayId) return invalid('the hold is for another bay');
-  const { start, end } = parseDates({ startDate, endDate });
+  const { start, end, isReversed } = parseDates({ startDate, endDate });
   // The booking's validation reports missing and invalid times.
-  if (!start || !end || end < start) return [];
+  if (!start || !end || isReversed) return [];
   return contains(intervalOf(hold), { start: start.getTime(), end: end.getTime() })
     ? []
     : invalid('the hold does not contain the interval of the booking');

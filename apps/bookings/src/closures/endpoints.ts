@@ -140,10 +140,10 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, au
       ),
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.closures);
-        const { start, end } = parseDates(query);
-        const reversed = findReversedIntervalErrors(start, end);
+        const dates = parseDates(query);
+        const reversed = findReversedIntervalErrors(dates);
         if (reversed.length > 0) throw badRequest(problemsOf(reversed));
-        const { rows, total } = await store.list(caller.facilities, { ...query, start, end }, page);
+        const { rows, total } = await store.list(caller.facilities, { ...query, ...dates }, page);
         const items = rows.map((row) => closureResource(row, link));
         return listResponse({ path, query, page }, items, total, link);
       },

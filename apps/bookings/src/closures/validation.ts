@@ -21,7 +21,7 @@ export async function validateClosure(
   catalogue: Catalogue,
 ): Promise<RequestedClosure> {
   const { bayIds, locationId, reason = null } = body;
-  const { start, end } = parseDates(body);
+  const { start, end, isReversed } = parseDates(body);
   const bays = await catalogue.findFacilities('bays', facilities, bayIds ?? []);
   const locations = await catalogue.findFacilities(
     'locations',
@@ -32,7 +32,7 @@ export async function validateClosure(
 
   const rules: readonly (readonly [isViolated: boolean, field: string, hint: string])[] = [
     // This rule is only about equal times. An end before the start is ERR00010 (see below).
-    [start !== undefined && start.getTime() === end?.getTime(), 'endDate', 'must be after startDate'],
+    [!isReversed && start !== undefined && start.getTime() === end?.getTime(), 'endDate', 'must be after startDate'],
     [bayIds !== undefined && locationId !== undefined, 'locationId', 'must be left out with bayIds'],
     [!bayIds && locationId === undefined && !isPlaceReported, 'bayIds', 'bayIds or locationId is needed'],
     [new Set(bays.values()).size > 1, 'bayIds', 'must be bays of one facility'],
@@ -44,7 +44,7 @@ export async function validateClosure(
     if (isViolated && !isReported) validationErrors.push({ field, kind: 'invalid', hint });
   }
   const problems = problemsOf(validationErrors);
-  if (start && end && end < start) problems.push(problemOf('ERR00010'));
+  if (isReversed) problems.push(problemOf('ERR00010'));
   // A bay is missing in `bays` if it does not exist or belongs to none of the caller's facilities.
   if (bays.size < new Set(bayIds).size) problems.push(problemOf('ERR00012', { field: 'bayIds' }));
 

@@ -1,7 +1,7 @@
 // Tests the parser of date-times and the rules for the dates of a booking with generated input.
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { findDateErrors, parseDateTime } from './date-times.ts';
+import { findDateErrors, parseDates, parseDateTime } from './date-times.ts';
 
 const instants = fc.date({
   min: new Date('0001-01-02T00:00:00Z'),
@@ -77,17 +77,40 @@ describe('parseDateTime', () => {
     '2100-02-29T00:00:00Z',
   ])('parseDateTime rejects a day that does not exist: %s', (text) => expect(parseDateTime(text)).toBeUndefined());
 
+  test.each([
+    ['2030-12-31T23:59:60Z', '2031-01-01T00:00:00.000Z'],
+    ['2030-06-30T23:59:60.25', '2030-07-01T00:00:00.250Z'],
+    ['2030-06-30t21:59:60-0200', '2030-07-01T00:00:00.000Z'],
+    ['2030-06-30T23:59:61Z', undefined],
+    ['9999-12-31T23:59:60Z', undefined],
+  ])('parseDateTime reads a leap second, %s, as %s', (text, expected) =>
+    expect(parseDateTime(text)?.toISOString()).toBe(expected),
+  );
+
   test('parseDateTime accepts 29 February of a leap year', () => {
     expect(parseDateTime('2028-02-29T00:00:00Z')?.toISOString()).toBe('2028-02-29T00:00:00.000Z');
   });
+});
+
+test('parseDates compares two dates of the same millisecond with all their digits', () => {
+  const withFraction = (fraction: string) => `2030-01-01T10:00:00.${fraction}Z`;
+  fc.assert(
+    fc.property(digits, digits, (first, second) => {
+      const { isReversed } = parseDates({
+        startDate: withFraction(`000${first}`),
+        endDate: withFraction(`000${second}`),
+      });
+      return isReversed === Number(`0.${second}`) < Number(`0.${first}`);
+    }),
+  );
 });
 
 describe('findDateErrors', () => {
   test('findDateErrors returns ERR00010 exactly if endDate < startDate, and ERR00011 exactly if endDate < now', () => {
     fc.assert(
       fc.property(instants, instants, instants, (start, end, now) => {
-        const codes = findDateErrors(start, end, now);
         const endsBeforeStart = end < start;
+        const codes = findDateErrors({ start, end, isReversed: endsBeforeStart }, now);
         const endsBeforeNow = end < now;
         return codes.includes('ERR00010') === endsBeforeStart && codes.includes('ERR00011') === endsBeforeNow;
       }),
@@ -96,6 +119,6 @@ describe('findDateErrors', () => {
 
   test('findDateErrors returns nothing if startDate, endDate and now are equal', () => {
     const now = new Date();
-    expect(findDateErrors(now, now, now)).toEqual([]);
+    expect(findDateErrors({ start: now, end: now, isReversed: false }, now)).toEqual([]);
   });
 });

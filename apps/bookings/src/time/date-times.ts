@@ -9,26 +9,54 @@ export const dateTimeHint = 'must be a date-time such as 2026-01-31T09:00:00.000
 
 const maxLength = 256;
 
-/** Returns undefined for a day or time that does not exist, and for a year in UTC that is not between 1 and 9999. */
-export function parseDateTime(text: string): Date | undefined {
+interface Instant {
+  readonly date: Date;
+  /** The digits beyond milliseconds, without zeros at the end. */
+  readonly moreDigits: string;
+}
+
+function parseInstant(text: string): Instant | undefined {
   const match = text.length <= maxLength ? dateTimePattern.exec(text) : null;
   if (!match) return undefined;
   const [, year, month, day, hour, minute, second = '00', fraction = '', sign, offsetHour, offsetMinute] = match;
-  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined;
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
   if (Number(offsetHour ?? 0) > 23 || Number(offsetMinute ?? 0) > 59) return undefined;
-  const milliseconds = fraction.slice(0, 3).padEnd(3, '0');
-  const local = new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}.${milliseconds}Z`);
+  const local = new Date(`${year}-${month}-${day}T${hour}:${minute}:00.${fraction.slice(0, 3).padEnd(3, '0')}Z`);
   // Date turns 30 February into a day in March.
   if (Number.isNaN(local.getTime()) || local.getUTCDate() !== Number(day)) return undefined;
   const offset = (Number(offsetHour ?? 0) * 60 + Number(offsetMinute ?? 0)) * (sign === '-' ? -60_000 : 60_000);
-  const instant = new Date(local.getTime() - offset);
-  const instantYear = instant.getUTCFullYear();
-  return instantYear >= 1 && instantYear <= 9999 ? instant : undefined;
+  // A leap second, 60, is the first second of the next minute.
+  const date = new Date(local.getTime() + Number(second) * 1_000 - offset);
+  const yearInUtc = date.getUTCFullYear();
+  if (yearInUtc < 1 || yearInUtc > 9999) return undefined;
+  return { date, moreDigits: fraction.slice(3).replace(/0+$/, '') };
 }
 
-export function parseDates({ startDate, endDate }: { [name in keyof Times]?: string | undefined }) {
-  const [start, end] = [startDate, endDate].map((text) => (text ? parseDateTime(text) : undefined));
-  return { start, end };
+/** Returns undefined for a day or time that does not exist, and for a year in UTC that is not between 1 and 9999. */
+export function parseDateTime(text: string): Date | undefined {
+  return parseInstant(text)?.date;
+}
+
+/** A date is undefined if it is missing or invalid. */
+export interface Dates {
+  readonly start: Date | undefined;
+  readonly end: Date | undefined;
+  /** Whether the end is before the start, compared with all digits that were sent. */
+  readonly isReversed: boolean;
+}
+
+export function parseDates({ startDate, endDate }: { [name in keyof Times]?: string | undefined }): Dates {
+  const [start, end] = [startDate, endDate].map((text) => (text ? parseInstant(text) : undefined));
+  return {
+    start: start?.date,
+    end: end?.date,
+    isReversed: start !== undefined && end !== undefined && isBefore(end, start),
+  };
+}
+
+function isBefore(a: Instant, b: Instant): boolean {
+  const difference = a.date.getTime() - b.date.getTime();
+  return difference === 0 ? a.moreDigits < b.moreDigits : difference < 0;
 }
 
 export function isDateTime(text: string): boolean {
@@ -36,15 +64,14 @@ export function isDateTime(text: string): boolean {
 }
 
 /** A search may have only one of the two dates. */
-export function findReversedIntervalErrors(start: Date | undefined, end: Date | undefined): readonly ValidationError[] {
-  if (!start || !end || end >= start) return [];
-  return [{ field: 'endDate', kind: 'invalid', hint: 'must not be before startDate' }];
+export function findReversedIntervalErrors({ isReversed }: Dates): readonly ValidationError[] {
+  return isReversed ? [{ field: 'endDate', kind: 'invalid', hint: 'must not be before startDate' }] : [];
 }
 
 /** The end may equal the start. */
-export function findDateErrors(start: Date | undefined, end: Date | undefined, now: Date) {
+export function findDateErrors({ end, isReversed }: Dates, now: Date) {
   const codes: ('ERR00010' | 'ERR00011')[] = [];
-  if (start && end && end < start) codes.push('ERR00010');
+  if (isReversed) codes.push('ERR00010');
   if (end && end < now) codes.push('ERR00011');
   return codes;
 }

@@ -40,7 +40,8 @@ export interface Search {
 export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: readonly ValidationError[]): Search {
   const { startDate = body.startDate, endDate = body.endDate, ...otherParameters } = query;
   const { isActive, page: _page, pageSize: _pageSize, ...values } = otherParameters;
-  const { start, end } = parseDates({ startDate, endDate });
+  const dates = parseDates({ startDate, endDate });
+  const { start, end } = dates;
   const hasLocations = values.locationIds !== undefined;
 
   const validationErrors = [...routerErrors];
@@ -52,7 +53,7 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
   };
   requireDate('startDate', start, end);
   requireDate('endDate', end, start);
-  validationErrors.push(...findReversedIntervalErrors(start, end));
+  validationErrors.push(...findReversedIntervalErrors(dates));
 
   // A request with `locationIds` and only one date has an error, so it needs no filter.
   let time: TimeFilter | undefined;

@@ -46,11 +46,12 @@ export async function listHistory(
 ): Promise<EndpointResponse> {
   const { history, feed, bookingItem, link, config } = services;
   const { bayIds, subject, clientId, action } = query;
-  const { start, end } = parseDates(query);
-  const errors = [...validationErrors, ...findReversedIntervalErrors(start, end)];
+  const dates = parseDates(query);
+  const errors = [...validationErrors, ...findReversedIntervalErrors(dates)];
   const facilityId = selectFacility(query, errors, caller, config.baseUrl);
   const page = pageRequest(query, defaultPageSizes.history);
   await feed.numberChanges([facilityId]);
+  const { start, end } = dates;
   const filter = { facilityId, bayIds, start, end, subject, clientId, action };
   const { rows, total } = await history.ofFacility(filter, oldestEntry(services), page);
   const items = rows.map((entry) => {
