@@ -37,6 +37,20 @@ test('the same key and body get the first response again, even if the booking wa
   expect((await system.call('GET', '/api/bookings?externalBookingIds=ext-1')).body.total).toBe(0);
 });
 
+test('unknown fields with any name and depth are ignored, and names of JavaScript can be names of metadata', async () => {
+  const metadata = JSON.parse('{ "toString": "x", "__proto__": "y", "valueOf": "z" }');
+  const body = bookingBody({ metadata });
+  const unknown = { toString: 'x', valueOf: {}, constructor: [], deep: JSON.parse('['.repeat(90) + ']'.repeat(90)) };
+  const first = await post({ ...body, ...unknown }, 'names');
+  expect([first.status, first.body.metadata]).toEqual([201, metadata]);
+  expect((await post({ ...unknown, ...body, metadata: { ...metadata } }, 'names')).body).toEqual(first.body);
+  const group = { bookings: [{ ...bookingBody({ metadata }), ...unknown }] };
+  const headers = { 'Idempotency-Key': 'names-of-group' };
+  expect((await system.call('POST', '/api/booking-groups', { body: group, headers })).status).toBe(201);
+  const deep = `{"bookings":[{"deep":${'['.repeat(200_000)}${']'.repeat(200_000)}}]}`;
+  expect(errorCodes(await system.call('POST', '/api/booking-groups', { body: deep, headers }))).toEqual(['ERR00003']);
+});
+
 test('the same key with another body returns 422 ERR00422', async () => {
   const body = bookingBody({ externalBookingId: 'ext-2' });
   expect((await post(body, 'key-2')).status).toBe(201);

@@ -74,7 +74,7 @@ export async function createOnce(
 function keyedRequest(key: string, { clientId, subject }: Caller, body: object | undefined): KeyedRequest {
   return {
     id: hash([clientId, subject, key]),
-    requestHash: body ? hash(Object.entries(body).sort()) : 'invalid',
+    requestHash: body ? hash(body) : 'invalid',
   };
 }
 
@@ -88,5 +88,6 @@ function hash(value: unknown): string {
 
 function withSortedFields(_name: string, value: unknown): unknown {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject ? Object.fromEntries(Object.entries(value).sort()) : value;
+  if (!isObject) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
