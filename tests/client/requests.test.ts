@@ -102,6 +102,14 @@ test('with the option strict, the service rejects unknown fields and parameters'
   expect(error.problems.map(({ description }) => description)).toEqual(["'externalBookingID' is not known."]);
   const filter = { bayId: 'bay-n1-01' } as object;
   expect((await errorOf(strict.bookings.search(filter).toArray())).has('ERR00002')).toBe(true);
+  const booking = await strict.bookings.get((await strict.bookings.create(newBooking())).id);
+  const moved = await strict.bookings.update(booking.id, { ...booking, userAlias: 'Bea', metadata: { etag: 'x' } });
+  expect(moved).toMatchObject({ userAlias: 'Bea', metadata: { etag: 'x' } });
+  const group = await strict.groups.create({ bookings: [newBooking()] });
+  expect(await strict.groups.replace(group.id, group)).toEqual(group);
+  preferences.length = 0;
+  expect((await errorOf(strict.bookings.create({ ...misspelt, ...newBooking() }))).status).toBe(400);
+  expect((await errorOf(strict.bookings.search(filter).toArray())).status).toBe(400);
   // The other preference of a request stays.
   const waiting = { query: { facilityId: 'fac-north' }, headers: { Prefer: 'wait=0' } };
   const { headers } = await strict.request('listBookingChanges', waiting);

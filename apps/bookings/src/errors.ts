@@ -148,6 +148,12 @@ export function unavailable(cause: unknown, retryAfterSeconds = 1): ApiError {
   return apiError('ERR00503', { headers: { 'Retry-After': String(retryAfterSeconds) }, cause });
 }
 
+/** `reason` is a sentence without a point. */
+export function tooManyRequests(reason: string, seconds: number, headers: Record<string, string> = {}): ApiError {
+  const moreInfo = `${reason}. Try again in ${seconds} s.`;
+  return apiError('ERR00429', { moreInfo, headers: { ...headers, 'Retry-After': String(seconds) } });
+}
+
 /** Creates a 400 error with all problems, in the order of the catalogue. */
 export function badRequest(problems: readonly Problem[]): ApiError {
   const codes = Object.keys(errorCatalogue);

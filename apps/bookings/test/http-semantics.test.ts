@@ -101,6 +101,43 @@ describe('Prefer: handling=strict', () => {
     expect((await system.call('GET', '/api/booking-locations/loc-north-1?x=1', { headers: strict })).status).toBe(400);
   });
 
+  test('an unknown name that every object of JavaScript has is not known either', async () => {
+    const names = ['toString', 'valueOf', '__proto__', 'constructor'];
+    const descriptions = names.map((name) => ({ description: `'${name}' is not known.` }));
+    const unknown = JSON.parse(JSON.stringify(Object.fromEntries(names.map((name) => [name, 'x']))));
+    const body = { ...bookingBody(), ...unknown };
+    const requests = [
+      system.call('POST', '/api/bookings', { body, headers: strict }),
+      system.call('POST', '/api/booking-groups', { body: { bookings: [body] }, headers: strict }),
+      system.call('GET', `/api/bookings?${new URLSearchParams(unknown)}`, { headers: strict }),
+    ];
+    for (const response of await Promise.all(requests)) expect(response.body.errors).toMatchObject(descriptions);
+  });
+
+  test('every resource that GET returned can be sent back', async () => {
+    const { call } = system;
+    const hours = '/api/booking-locations/loc-south-1/opening-hours';
+    await call('PUT', hours, { body: { weekly: { monday: [{ opens: '00:00', closes: '00:00' }] } } });
+    const bookings = [bookingBody({ externalBookingId: 'sent-back', correlationId: 'c' })];
+    const times = { startDate: '2050-01-01T10:00:00Z', endDate: '2050-01-01T11:00:00Z' };
+    const created = await Promise.all([
+      call('POST', '/api/bookings', { body: bookingBody({ correlationId: 'c', metadata: { a: 'b' } }) }),
+      call('POST', '/api/booking-groups', { body: { bookings } }),
+      call('POST', '/api/booking-closures', { body: { bayIds: ['bay-n1-01'], ...times } }),
+      call('POST', '/api/webhooks', { body: { url: 'https://receiver.example/hook' } }),
+    ]);
+    for (const path of [hours, ...created.map(({ headers }) => new URL(headers.location as string).pathname)]) {
+      const found = await call('GET', path);
+      const { etag = '' } = found.headers;
+      const sent = await call('PUT', path, { body: found.body, headers: { ...strict, 'If-Match': etag } });
+      expect([path, sent.status, sent.body.errors]).toEqual([path, 200, undefined]);
+    }
+    const hold = await call('POST', '/api/booking-holds', { body: { bayId: 'bay-n1-02', ...times } });
+    const extended = { body: { ...hold.body, holdSeconds: 60 }, headers: strict };
+    expect((await call('PUT', `/api/booking-holds/${hold.body.id}`, extended)).status).toBe(200);
+    await call('DELETE', hours);
+  });
+
   test.each(['handling=strict', 'HANDLING=Strict', 'wait=5, handling="strict"', 'handling=strict; a=b'])(
     'Prefer: %s is strict, and Preference-Applied is handling=strict',
     async (prefer) => {
@@ -239,6 +276,7 @@ describe('429 for too many requests', () => {
     });
     const rejected = responses.at(-1) as Response;
     expect(errorCodes(rejected)).toEqual(['ERR00429']);
+    expect(rejected.body.errors[0].moreInfo).toMatch(/Try again in \d+ s\./);
     expect(Number(rejected.headers['retry-after'])).toBeGreaterThan(0);
     const other = await system.token(['fac-north'], { client_id: 'quiet-client' });
     expect((await firstInstance.call('GET', '/api/bookings', { token: other })).status).toBe(200);

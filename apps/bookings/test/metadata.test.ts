@@ -65,6 +65,17 @@ describe('requests', () => {
     expect((await system.call('GET', path)).body.metadata).toEqual({ a: '1' });
   });
 
+  test('every invalid key of metadata is named once', async () => {
+    const { body } = await post({ 'a b': 5, 'c d': 'x', ok: 'y' });
+    expect(body.errors).toMatchObject([
+      { moreInfo: expect.stringContaining("'a b'"), contextData: { field: 'metadata.a b' } },
+      { moreInfo: expect.stringContaining("'c d'"), contextData: { field: 'metadata.c d' } },
+    ]);
+    expect((await system.call('GET', '/api/bookings?metadata[a b]=x')).body.errors).toMatchObject([
+      { moreInfo: expect.stringContaining("'a b'"), contextData: { field: 'metadata' } },
+    ]);
+  });
+
   test('a PUT without metadata keeps it, an object replaces it, and null or {} removes it', async () => {
     const created = (await post({ a: '1', b: '2' })).body;
     const { metadata: _, ...others } = created;

@@ -119,8 +119,11 @@ describe('400 for an invalid update', () => {
   });
 
   test('a body that is not a JSON object returns ERR00003', async () => {
-    const { id } = await create();
-    expect(errorCodes(await put(id, '[1]'))).toEqual(['ERR00003']);
+    const { id } = await create({ externalBookingId: 'not-an-object' });
+    for (const body of ['[1]', 'null', '{']) {
+      const contextData = { externalBookingId: 'not-an-object' };
+      expect((await put(id, body)).body.errors).toMatchObject([{ code: 'ERR00003', contextData }]);
+    }
   });
 
   test('a response reports ERR00010, ERR00011 and ERR00012 together', async () => {

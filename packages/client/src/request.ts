@@ -37,7 +37,7 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs, 
     const { method, path, acceptsIdempotencyKey } = operationsById[id];
     const url = urlOf(baseUrl, path, request);
     const headers = new Headers({ Accept: 'application/json', ...request.headers });
-    const body = request.body === undefined ? undefined : JSON.stringify(request.body);
+    const body = request.body === undefined ? undefined : JSON.stringify(withoutEtag(request.body));
     // Other preferences of the request, such as `wait`, stay.
     if (strict) headers.append('Prefer', 'handling=strict');
     if (body !== undefined) headers.set('Content-Type', 'application/json');
@@ -67,6 +67,16 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs, 
     return retry(attempt, isRepeatable, retryOptions, request.signal);
   };
   return send as Send;
+}
+
+/** The client adds `etag` to resources (versions.ts). The service does not know this field. */
+function withoutEtag(resource: unknown): unknown {
+  if (typeof resource !== 'object' || resource === null) return resource;
+  const { etag: _, bookings, ...fields } = resource as { readonly etag?: unknown; readonly bookings?: unknown };
+  return {
+    ...fields,
+    ...(bookings !== undefined && { bookings: Array.isArray(bookings) ? bookings.map(withoutEtag) : bookings }),
+  };
 }
 
 /** `crypto.randomUUID` exists only on https pages and on localhost. */

@@ -85,6 +85,10 @@ export interface Endpoint<Caller = unknown> {
   readonly notModified?: boolean;
   /** The default `contextData` of this endpoint's errors. */
   readonly errorContext?: Readonly<Record<string, unknown>>;
+  /** Finds the `contextData` of an error of a body that cannot be read. Default: `errorContext`. */
+  readonly findErrorContext?: (
+    request: Pick<EndpointRequest<unknown, unknown, Caller>, 'params' | 'caller'>,
+  ) => Promise<Readonly<Record<string, unknown>>>;
   /** If true, `handle` also runs after validation errors and gets the errors and the valid fields. */
   readonly handlesValidationErrors?: boolean;
   /** `never` accepts handlers of every query and body type. */

@@ -89,16 +89,17 @@ function validationErrorsOf(ajvErrors: readonly ErrorObject[], formats: Formats)
 }
 
 /** Returns the path of the error: the field, then properties and indexes inside it. */
-function segmentsOf({ instancePath, params }: ErrorObject): readonly string[] {
+function segmentsOf({ instancePath, params, propertyName }: ErrorObject): readonly string[] {
   const pointer = instancePath.split('/').slice(1);
   const segments = pointer.map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
-  // ajv reports these errors for the object that lacks the property or has an additional one.
-  const property: unknown = params.missingProperty ?? params.additionalProperty;
+  // ajv reports these errors for the object that has or lacks the property.
+  const property: unknown = params.missingProperty ?? params.additionalProperty ?? params.propertyName ?? propertyName;
   return property === undefined ? segments : [...segments, String(property)];
 }
 
 function hintOf(error: ErrorObject, formats: Formats): string {
-  if (error.propertyName !== undefined) return 'has a name that is too long or has characters that are not allowed';
+  if (error.propertyName !== undefined)
+    return `the name '${error.propertyName}' is empty, is too long or has characters that are not allowed`;
   if (error.keyword === 'format') return formats[String(error.params.format)]?.hint ?? '';
   if (error.keyword === 'pattern')
     return error.params.pattern === timeOfDayPattern

@@ -235,7 +235,10 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
         if (!(await facilityKind.find(tx, id))) throw apiError('ERR00404');
         if (!isEmailAddress(email)) throw problemsError([problem('/email', 'invalid', 'must be an e-mail address')]);
         const wait = dryRun ? 0 : await invitations.useLimits(id, email);
-        if (wait > 0) throw apiError('ERR00429', { headers: { 'Retry-After': String(wait) } });
+        if (wait > 0) {
+          const moreInfo = `Too many invitations to this address or from this facility. Try again in ${wait} s.`;
+          throw apiError('ERR00429', { moreInfo, headers: { 'Retry-After': String(wait) } });
+        }
         const outcome = await invitations.inviteOwner(tx, id, email);
         if ('error' in outcome) throw apiError('MEMBER00003', { moreInfo: ownerErrors[outcome.error] ?? '' });
         const detail = { email, role: 'owner', invitation: outcome.id };

@@ -139,6 +139,8 @@ export function createBookingEndpoints(services: BookingServices) {
       bodyExample: updateExample,
       success,
       errorContext,
+      findErrorContext: async ({ params: { id = '' }, caller }) =>
+        errorContextOf(await findBooking(services.store, id, caller)),
       handlesValidationErrors: true,
       handle: (request) => updateBooking(services, request),
     }),

@@ -2,7 +2,8 @@
 import { createValidator, type ValidationError } from '@bay-booking/common/validation';
 import type { CreateBody, DraftRequest } from '../bookings/drafts.ts';
 import { type Booking, errorContextOf } from '../bookings/resource.ts';
-import { createBookingSchema, updateBookingSchema } from '../bookings/schema.ts';
+import { bookingSchema, createBookingSchema, updateBookingSchema } from '../bookings/schema.ts';
+import { findUnknownFields } from '../http/preferences.ts';
 import { withoutEmptyTexts } from '../http/request-body.ts';
 import { formats } from '../time/date-times.ts';
 
@@ -11,8 +12,9 @@ type Fields = Readonly<Record<string, unknown>>;
 const createValidation = createValidator(formats);
 const validateNew = createValidation(createBookingSchema);
 const validateUpdate = createValidation(updateBookingSchema);
-/** A large request can have an unknown field in every place. */
-const maxUnknownFields = 100;
+const knownFields: ReadonlySet<string> = new Set(
+  [createBookingSchema, bookingSchema].flatMap(({ properties }) => Object.keys(properties)),
+);
 
 /**
  * If `strict`, unknown fields are errors. An entry with the id of a booking in `existing` changes this booking.
@@ -29,17 +31,14 @@ export function memberOf(
   const given = hasId || givenId === undefined ? others : { ...others, id: givenId };
   const id = hasId ? String(givenId).toLowerCase() : undefined;
   const current = id === undefined ? undefined : existing?.get(id);
-  const schema = hasId ? updateBookingSchema : createBookingSchema;
   const { value, validationErrors } = (hasId ? validateUpdate : validateNew)(given);
   const body = value as CreateBody;
-  const isUnknown = (name: string) => !Object.hasOwn(schema.properties, name);
   const unknownId: ValidationError = {
     field: 'id',
     kind: 'invalid',
     hint: 'must be the id of a booking in the group that has not ended',
   };
-  const unknown = strict ? Object.keys(given).filter(isUnknown).slice(0, maxUnknownFields) : [];
-  const unknownErrors = unknown.map((field): ValidationError => ({ field, kind: 'unknown', hint: '' }));
+  const unknownErrors = strict ? findUnknownFields(Object.keys(given), knownFields) : [];
   const errors = [...(hasId && !current ? [unknownId] : []), ...validationErrors, ...unknownErrors];
   return {
     ...(id !== undefined && { id }),

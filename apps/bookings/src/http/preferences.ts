@@ -1,4 +1,5 @@
-// Reads the header Prefer (RFC 7240).
+// Reads the header Prefer (RFC 7240) and finds the fields that `handling=strict` rejects.
+import type { ValidationError } from '@bay-booking/common/validation';
 
 const quotedOrPlain = /^(?:"[^"]*"|[^\s"]*)$/;
 
@@ -18,6 +19,14 @@ export function findPreference(header: string | undefined, name: string): string
 /** Unknown parameters and fields are then errors. */
 export function isStrict(header: string | undefined): boolean {
   return findPreference(header, 'handling')?.toLowerCase() === 'strict';
+}
+
+/** A large request can have an unknown field in every place. */
+const maxUnknownFields = 100;
+
+export function findUnknownFields(names: readonly string[], known: ReadonlySet<string>): readonly ValidationError[] {
+  const unknown = names.filter((name) => !known.has(name)).slice(0, maxUnknownFields);
+  return unknown.map((field) => ({ field, kind: 'unknown', hint: '' }));
 }
 
 /** The seconds of `Prefer: wait=N`. */

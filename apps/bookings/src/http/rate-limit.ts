@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { asPgClient, type Database } from '@bay-booking/service/database/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Caller } from '../auth/caller.ts';
-import { apiError } from '../errors.ts';
+import { tooManyRequests } from '../errors.ts';
 
 /**
  * Counts a request and returns the RateLimit headers of its response.
@@ -48,7 +48,11 @@ export function createRateLimit(
       // rate-limiter-flexible throws the count if a limit is exceeded.
       if (error instanceof RateLimiterRes) {
         const headers = headersOf(requestsPerMinute, error);
-        throw apiError('ERR00429', { headers: { ...headers, 'Retry-After': headers['RateLimit-Reset'] } });
+        throw tooManyRequests(
+          'The limit of requests per minute is reached',
+          Number(headers['RateLimit-Reset']),
+          headers,
+        );
       }
       // The request is still served. If it needs the database, its own statement reports the problem.
       onError(error);

@@ -10,7 +10,7 @@ import type { Authorize } from '../auth/access-token.ts';
 import type { Caller } from '../auth/caller.ts';
 import type { AuthorizedRequest } from '../auth/dpop.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import { isStrict } from './preferences.ts';
+import { findUnknownFields, isStrict } from './preferences.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { readJsonObject, readJsonObjectAsSent, readOptionalBody } from './request-body.ts';
 import { sendResponse } from './response.ts';
@@ -81,7 +81,10 @@ export function mountMethodNotAllowed(router: Router, path: string): void {
 function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema) => Validate) {
   const { query: querySchema = noFields, body: bodySchema = noFields, bodyUse } = endpoint;
   const queryProperties = propertiesOf(querySchema);
-  const bodyProperties = propertiesOf(bodySchema);
+  const knownFields = new Set([
+    ...Object.keys(propertiesOf(bodySchema)),
+    ...(endpoint.method === 'GET' ? [] : fieldsOfResource(endpoint.success.schema)),
+  ]);
   const validateQuery = compile(querySchema);
   const validateBody = compile(bodySchema);
   const readRawBody = rawBody(endpoint.bodyLimit);
@@ -105,13 +108,13 @@ function createInputReader(endpoint: Endpoint<Caller>, compile: (schema: Schema)
       bodyUse === 'as sent'
         ? { value: bodyInput, validationErrors: [] }
         : validateBody(withoutFieldsOfQuery(bodyInput, queryInput));
-    const unknownNames = strict
+    const unknownErrors = strict
       ? [
-          ...findUnknownParameters(queryString, queryProperties),
-          ...Object.keys(bodyInput).filter((name) => !(name in bodyProperties)),
+          ...findUnknownFields(findUnknownParameters(queryString, queryProperties), new Set()),
+          ...findUnknownFields(Object.keys(bodyInput), knownFields),
         ]
       : [];
-    const validationErrors = [...queryErrors, ...body.validationErrors, ...unknownErrors(unknownNames)];
+    const validationErrors = [...queryErrors, ...body.validationErrors, ...unknownErrors];
     return { query: query.value, body: body.value, validationErrors };
   };
 }
@@ -123,7 +126,7 @@ function createHandler(
 ) {
   const readInput = createInputReader(endpoint, compile);
   return async (request: Request, response: Response): Promise<void> => {
-    const locals = response.locals as RequestLocals;
+    const locals = response.locals as RequestLocals & { errorContext?: Endpoint['errorContext'] };
     const caller = await authorize(request as AuthorizedRequest);
     locals.clientId = caller.clientId;
     locals.subject = caller.subject;
@@ -136,14 +139,18 @@ function createHandler(
     }
     if (!acceptsJson(request)) throw apiError('ERR00406');
     const strict = isStrict(request.get('prefer'));
-    const input = await readInput(request, response, strict);
+    const params = request.params as Record<string, string>;
+    const input = await readInput(request, response, strict).catch(async (error: unknown) => {
+      if (endpoint.findErrorContext) locals.errorContext = await endpoint.findErrorContext({ params, caller });
+      throw error;
+    });
     // The response to validation errors has this header too.
     if (strict) response.setHeader('Preference-Applied', strictHandling);
     const { validationErrors } = input;
     if (validationErrors.length > 0 && !endpoint.handlesValidationErrors)
       throw badRequest(problemsOf(validationErrors, endpoint.errorContext));
     const endpointRequest: EndpointRequest<unknown, unknown, Caller> = {
-      params: request.params as Record<string, string>,
+      params,
       ...input,
       header: (name) => request.get(name),
       caller,
@@ -167,7 +174,7 @@ function withoutFieldsOfQuery(
   body: Readonly<Record<string, unknown>>,
   query: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(body).filter(([name]) => query[name] === undefined));
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !Object.hasOwn(query, name)));
 }
 
 /** Several elements of a parameter can be invalid. Their positions mean nothing to the client. */
@@ -176,8 +183,10 @@ function errorsOfParameters(errors: readonly ValidationError[]): readonly Valida
   return firstOf.map(({ field, kind, hint }) => ({ field, kind, hint }));
 }
 
-function unknownErrors(names: readonly string[]): readonly ValidationError[] {
-  return names.map((field) => ({ field, kind: 'unknown', hint: '' }));
+/** A client may send back the resource that GET returned. Other responses have no links. */
+function fieldsOfResource({ properties = {}, anyOf = [] }: Schema = {}): readonly string[] {
+  const own = Object.keys(properties as object);
+  return [...(own.includes('_links') ? own : []), ...(anyOf as readonly Schema[]).flatMap(fieldsOfResource)];
 }
 
 function propertiesOf(schema: Schema): Readonly<Record<string, Schema>> {

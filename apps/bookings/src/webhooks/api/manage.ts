@@ -5,7 +5,7 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ApiError } from '@bay-booking/common/errors';
 import type { PageRequest } from '@bay-booking/common/page';
 import type { Caller } from '../../auth/caller.ts';
-import { apiError, badRequest, problemsOf } from '../../errors.ts';
+import { apiError, badRequest, problemsOf, tooManyRequests } from '../../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../../http/pagination.ts';
 import { checkIfMatch, versionedResponse } from '../../http/response.ts';
 import type { ApiRequest } from '../../http/shared-services.ts';
@@ -146,10 +146,8 @@ export async function replayChanges(
 
 function tooManyEvents(retryAt: Date, now: Date): ApiError {
   const seconds = Math.max(1, Math.ceil((retryAt.getTime() - now.getTime()) / 1000));
-  return apiError('ERR00429', {
-    moreInfo: `A webhook sends at most ${maxReplayedEvents} events again in an hour, and an earlier replay must end first.`,
-    headers: { 'Retry-After': String(seconds) },
-  });
+  const limit = `A webhook sends at most ${maxReplayedEvents} events again in an hour`;
+  return tooManyRequests(`${limit}, and an earlier replay must end first`, seconds);
 }
 
 export async function listDeliveries(
