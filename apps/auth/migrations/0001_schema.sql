@@ -366,9 +366,16 @@ create table revocation (
   id text not null unique,
   -- Tokens with an earlier `iat` are refused.
   before bigint not null,
+  -- For `facility ID`: the facility is disabled now, and not only the earlier tokens have ended.
+  disabled boolean not null default false,
+  -- Infinite while `disabled`.
   expires_at timestamptz not null
 );
 create index revocation_expires on revocation (expires_at);
+
+create function revocation_id(ended text) returns text immutable language sql as $$
+  select translate(rtrim(encode(sha256(convert_to(ended, 'UTF8')), 'base64'), '='), '+/', '-_')
+$$;
 
 -- The lock makes the order of the numbers the order of the commits, so a reader of the list never misses an entry. The
 -- triggers run at the end of their transaction, so nothing is locked after this lock.
@@ -376,8 +383,7 @@ create function add_revocation(ended text, kept interval default null) returns v
 begin
   perform pg_advisory_xact_lock(4206912024);
   insert into revocation (id, before, expires_at)
-  values (translate(rtrim(encode(sha256(convert_to(ended, 'UTF8')), 'base64'), '='), '+/', '-_'),
-          floor(extract(epoch from clock_timestamp()))::bigint + 1,
+  values (revocation_id(ended), floor(extract(epoch from clock_timestamp()))::bigint + 1,
           -- Without `kept`, the longest lifetime of an access token, and a minute because clocks differ.
           now() + coalesce(kept, (
             select make_interval(secs => greatest(coalesce(max(longest_ttl), 0), 3600) + 60) from signing_key)))
@@ -403,15 +409,30 @@ end
 $$;
 create constraint trigger client_deleted after delete on client deferrable initially deferred
   for each row execute function revoke_client();
-create constraint trigger client_reduced after update of disabled_at, account_id, access, facility_ids on client
+create constraint trigger client_reduced after update of disabled_at, account_id, access on client
   deferrable initially deferred
   for each row when (
     (old.disabled_at is null and new.disabled_at is not null)
     or old.account_id is distinct from new.account_id
     or array_position(array['read', 'write', 'manage'], new.access)
-       < array_position(array['read', 'write', 'manage'], old.access)
-    or (new.facility_ids is not null and (old.facility_ids is null or not old.facility_ids <@ new.facility_ids)))
+       < array_position(array['read', 'write', 'manage'], old.access))
   execute function revoke_client();
+
+-- `facility_ids` is null if the token is for every facility of its account.
+create function revoke_client_access() returns trigger language plpgsql as $$
+begin
+  perform add_revocation('client-access ' || old.id || ' ' || lost.id, interval '90 days')
+    from unnest(coalesce(old.facility_ids, array(
+      select facility_id from membership where account_id = old.account_id))) as lost (id)
+   where lost.id <> all (new.facility_ids);
+  return null;
+end
+$$;
+create constraint trigger client_facilities_reduced after update of facility_ids on client
+  deferrable initially deferred
+  for each row when (
+    new.facility_ids is not null and (old.facility_ids is null or not old.facility_ids <@ new.facility_ids))
+  execute function revoke_client_access();
 
 create function revoke_account() returns trigger language plpgsql as $$
 begin
@@ -469,16 +490,33 @@ create constraint trigger facility_protected after update of requires_second_fac
   for each row when (new.requires_second_factor and not old.requires_second_factor)
   execute function revoke_members_without_factor();
 
-create function revoke_members_of_facility() returns trigger language plpgsql as $$
+-- The entry stays while the facility is disabled, so that every resource server knows the disabled facilities.
+create function disable_facility() returns trigger language plpgsql as $$
 begin
-  perform add_revocation('access ' || m.account_id || ' ' || new.id, interval '90 days')
-    from membership m where m.facility_id = new.id;
+  perform add_revocation('facility ' || new.id);
+  update revocation set disabled = true, expires_at = 'infinity' where id = revocation_id('facility ' || new.id);
   return null;
 end
 $$;
 create constraint trigger facility_disabled after update of disabled_at on facility deferrable initially deferred
   for each row when (old.disabled_at is null and new.disabled_at is not null)
-  execute function revoke_members_of_facility();
+  execute function disable_facility();
+create constraint trigger facility_created after insert on facility deferrable initially deferred
+  for each row when (new.disabled_at is not null) execute function disable_facility();
+-- Keeps `before`: a token that was issued since has a right to the facility.
+create function enable_facility() returns trigger language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock(4206912024);
+  update revocation set number = default, disabled = false, expires_at = now() + interval '90 days'
+   where id = revocation_id('facility ' || old.id);
+  return null;
+end
+$$;
+create constraint trigger facility_enabled after update of disabled_at on facility deferrable initially deferred
+  for each row when (old.disabled_at is not null and new.disabled_at is null)
+  execute function enable_facility();
+create constraint trigger facility_deleted after delete on facility deferrable initially deferred
+  for each row when (old.disabled_at is not null) execute function enable_facility();
 
 ------------------------------------------------------------------------------------------- the audit trail
 

@@ -10,7 +10,7 @@ import { accountOf, filled, north, password, startPortal } from './portal-fixtur
 const portal = useFixture(() => startPortal());
 
 interface List {
-  readonly revoked: readonly { readonly id: string; readonly before: number }[];
+  readonly revoked: readonly { readonly id: string; readonly before: number; readonly disabled?: true }[];
   readonly last: number;
   readonly more?: true;
 }
@@ -232,14 +232,51 @@ describe('a right that ends has an entry', () => {
     expect(await newEntries([role], () => portal.addAccounts(accountOf(person.name)))).toEqual([role]);
   });
 
-  test('an import reduces a personal access token: the client', async () => {
+  test('an import reduces a personal access token: the client, or its access to a facility', async () => {
     const { id, name } = await addToken();
     const load = (more: object) =>
       portal.server.load({ clients: [{ client_id: id, client_secret: 's', accountId: `acc-${name}`, ...more }] });
     expect(await newEntries([`client ${id}`], () => load({ access: 'write' }))).toEqual([`client ${id}`]);
     expect(await newEntries([`client ${id}`], () => load({ access: 'manage' }))).toEqual([]);
-    const facilities = ['fac-north'];
-    expect(await newEntries([`client ${id}`], () => load({ access: 'manage', facilities }))).toEqual([`client ${id}`]);
+    await portal.addAccounts(
+      accountOf(name, { 'fac-north': 'facility-manager', 'fac-south': 'facility-manager' }, { kind: 'service' }),
+    );
+    const [north, south] = [`client-access ${id} fac-north`, `client-access ${id} fac-south`];
+    const narrow = (facilities: string[]) =>
+      newEntries([`client ${id}`, north, south], () => load({ access: 'manage', facilities }));
+    expect(await narrow(['fac-south'])).toEqual([north]);
+    expect(await narrow(['fac-north', 'fac-south'])).toEqual([]);
+    expect(await narrow(['fac-north'])).toEqual([south]);
+  });
+
+  test('a facility is disabled: one entry, which says so until the facility is enabled or deleted', async () => {
+    const id = idOf('facility fac-closed');
+    const { last } = await readList();
+    const set = (disabled: boolean) =>
+      portal.server.load({ facilities: [{ id: 'fac-closed', name: 'Closed', disabled }] });
+    const entry = async () => (await readList(last)).revoked.filter((revoked) => revoked.id === id);
+    const lifetime = async () => {
+      const { rows } = await portal.server.db.raw('select expires_at::text as until from revocation where id = ?', [
+        id,
+      ]);
+      return rows[0].until === 'infinity'
+        ? rows[0].until
+        : Math.round((Date.parse(rows[0].until) - Date.now()) / 86.4e6);
+    };
+    await set(true);
+    const [created] = await entry();
+    expect(created).toEqual({ id, before: expect.any(Number), disabled: true });
+    await set(false);
+    expect(await entry()).toEqual([{ id, before: created?.before }]);
+    await portal.addAccounts(accountOf('closer', { 'fac-closed': 'owner' }));
+    expect(await newEntries(['facility fac-closed', 'access acc-closer fac-closed'], () => set(true))).toEqual([
+      'facility fac-closed',
+    ]);
+    expect(await lifetime()).toBe('infinity');
+    await portal.server.db.raw("delete from membership where facility_id = 'fac-closed'");
+    await portal.server.db.raw("delete from facility where id = 'fac-closed'");
+    expect(await entry()).toEqual([{ id, before: expect.any(Number) }]);
+    expect(await lifetime()).toBe(90);
   });
 
   test('an import takes a scope, a grant type or a response type from a client: the client', async () => {

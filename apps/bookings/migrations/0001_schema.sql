@@ -273,8 +273,8 @@ create table booking_hold_client (
 create table webhook (
   id uuid primary key,
   owner text not null,
-  -- Only this client may rotate the secret or change the URL.
-  created_by text not null,
+  -- Only this client may rotate the secret or change the URL. Null: every personal access token of the owner.
+  created_by text,
   -- The client, the grant and the `iat` of the token that created the webhook or changed it last.
   client_id text not null,
   grant_id text,
@@ -302,6 +302,11 @@ create table webhook (
 create index webhook_by_owner on webhook (owner, created_at, id);
 -- The webhooks of a facility.
 create index webhook_by_facility on webhook using gin (facility_ids);
+
+-- The facilities that auth has disabled, by their ids in the list of revocations. Their webhooks are paused.
+create table disabled_facility (
+  id text primary key
+);
 
 -- number: every change up to this number has its delivery.
 create table webhook_cursor (

@@ -52,6 +52,7 @@ import { createPlacesStore } from './places/store.ts';
 import { createPlaceManagement } from './records/management.ts';
 import { createActivity } from './records/status.ts';
 import { formats } from './time/date-times.ts';
+import { setDisabledFacilities } from './webhooks/disabled-store.ts';
 import { endWebhookRights } from './webhooks/rights-store.ts';
 import { createWebhooks } from './webhooks/webhooks.ts';
 
@@ -116,6 +117,7 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
       (entries) => endHoldRights(db, entries),
       (entries) => endWebhookRights(db, entries),
     ],
+    setDisabled: (ids) => setDisabledFacilities(db, ids),
     logger,
     timeout: options.signingKeys?.timeout,
   });

@@ -138,10 +138,18 @@ export function problemsOf(validationErrors: readonly ValidationError[], context
 
 export function apiError(
   code: ErrorCode,
-  options: { context?: ContextData; moreInfo?: string; headers?: Record<string, string>; cause?: unknown } = {},
+  options: {
+    context?: ContextData;
+    /** Replaces that of the catalogue. */
+    description?: string;
+    moreInfo?: string;
+    headers?: Record<string, string>;
+    cause?: unknown;
+  } = {},
 ): ApiError {
-  const { context, moreInfo = '', headers = {}, cause } = options;
-  return new ApiError(errorCatalogue[code].status, [{ ...problemOf(code, context), moreInfo }], { headers, cause });
+  const { context, description, moreInfo = '', headers = {}, cause } = options;
+  const problem = { ...problemOf(code, context), ...(description && { description }), moreInfo };
+  return new ApiError(errorCatalogue[code].status, [problem], { headers, cause });
 }
 
 export function unavailable(cause: unknown, retryAfterSeconds = 1): ApiError {

@@ -1,5 +1,7 @@
 // Tests the management API over HTTP (docs/behaviour.md, "Management API").
+
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { query } from '@bay-booking/service/database/database';
@@ -626,6 +628,11 @@ describe('events and status', () => {
       lastRequestAt: expect.any(String),
     });
     expect(body.lastRequestAt > begin).toBe(true);
+    const id = createHash('sha256').update('facility fac-status').digest('base64url');
+    system.issuer.revocations.entries.push({ id, before: 0, disabled: true });
+    await system.revocations.read();
+    const disabled = await manage('GET', 'facilities/fac-status/status');
+    expect(disabled.body.webhooks).toEqual({ active: 0, paused: 1, disabled: 0 });
     expect((await manage('GET', 'facilities/fac-none/status')).status).toBe(404);
   });
 });

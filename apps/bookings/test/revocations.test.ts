@@ -46,6 +46,8 @@ test.each([
   ['grant', ({ grant_id }) => `grant ${grant_id}`, { grant_id: 'another' }],
   ['account', ({ sub }) => `account ${sub}`, { sub: 'another' }],
   ['access', ({ sub }) => `access ${sub} fac-south`, { sub: 'another' }],
+  ['client-access', ({ client_id }) => `client-access ${client_id} fac-south`, { client_id: 'another' }],
+  ['facility', () => 'facility fac-south', { facilities: ['fac-north'] }],
 ] as [string, (claims: ReturnType<typeof newClaims>) => string, TokenOptions][])(
   'a token of an ended right (%s) gets 401, and later tokens and other tokens do not',
   async (_kind, rightOf, others) => {

@@ -1,4 +1,5 @@
 // Tests that events are delivered to webhooks, also if a receiver fails for some time (docs/behaviour.md, "Webhooks").
+import { createHash } from 'node:crypto';
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
@@ -482,4 +483,57 @@ test('a webhook that is changed and deleted while its events are delivered cause
     await Promise.all(bookings);
   }
   expect([...system.databaseErrors, ...secondInstance.databaseErrors]).toEqual([]);
+});
+
+test('while auth has disabled a facility, its events wait, and its webhooks and holds come back with it', async () => {
+  const setDisabled = async (disabled: boolean) => {
+    const id = createHash('sha256').update('facility fac-north').digest('base64url');
+    system.issuer.revocations.entries.push({ id, before: 0, ...(disabled && { disabled }) });
+    for (const instance of [system, secondInstance]) await instance.revocations.read();
+  };
+  const [north, both, pausedByOwner] = [
+    await registerReceiver({ facilityIds: ['fac-north'] }),
+    await registerReceiver(),
+    await registerReceiver({ facilityIds: ['fac-north'] }),
+  ];
+  const put = ({ path, url }: typeof north, state: string) => system.call('PUT', path, { body: { url, state } });
+  await put(pausedByOwner, 'paused');
+  const states = () =>
+    Promise.all(
+      [north, both, pausedByOwner].map(async ({ path }) => {
+        const { state, pausedBecause } = (await system.call('GET', path)).body;
+        return [state, pausedBecause];
+      }),
+    );
+  const hold = await system.call('POST', '/api/booking-holds', { body: bookingBody({ bayId: 'bay-n1-05' }) });
+
+  await setDisabled(true);
+  const disabled = ['paused', 'the facility is disabled'];
+  expect(await states()).toEqual([disabled, ['active', null], ['paused', null]]);
+  expect((await put(north, 'active')).body).toMatchObject({ state: 'paused', pausedBecause: disabled[1] });
+  const staff = await system.token(['fac-north'], { scope: 'https://bay-booking.example/golf/schedule' });
+  const listed = await system.call('GET', '/api/facilities/fac-north/webhooks', { token: staff });
+  expect(listed.body.items.map(({ state }: { state: string }) => state)).toEqual(['paused', 'paused', 'paused']);
+  // A delivery that waited for its next attempt.
+  await query(
+    system.db,
+    `insert into webhook_delivery (id, webhook_id, type, facility_id, modified, body, next_attempt_at, created_at)
+     values (gen_random_uuid(), $1, 'booking.created', 'fac-north', 1, '{"type":"waiting"}', now(), now())`,
+    [north.id],
+  );
+  const [inNorth, inSouth] = [await book(), await book({ bayId: 'bay-s1-01' })];
+  expect((await both.receiver.received(1))[0]?.event.data.booking?.id).toBe(inSouth.id);
+  expect([north, both].map(({ receiver }) => receiver.events.length)).toEqual([0, 1]);
+
+  await setDisabled(false);
+  expect(await states()).toEqual([
+    ['active', null],
+    ['active', null],
+    ['paused', null],
+  ]);
+  const events = (await north.receiver.received(2)).map(({ event }) => event);
+  expect(events).toContainEqual({ type: 'waiting' });
+  expect(events).toContainEqual(expect.objectContaining({ type: 'booking.created' }));
+  expect((await both.receiver.received(2))[1]?.event.data.booking?.id).toBe(inNorth.id);
+  expect((await system.call('GET', `/api/booking-holds/${hold.body.id}`)).status).toBe(200);
 });

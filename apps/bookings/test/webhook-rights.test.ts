@@ -100,23 +100,37 @@ test('DELETE takes the facilities of the token out of a webhook, and deletes a w
 
 test('only the client that registered a webhook rotates its secret and changes its URL', async () => {
   const owner = newOwner();
-  const creator = await system.token(both, { sub: owner, client_id: 'creator' });
-  const other = await system.token(both, { sub: owner, client_id: 'other' });
-  const { path } = await register(creator);
-  const put = (token: string, body: object) => system.call('PUT', path, { token, body });
-  expect((await put(other, { url, state: 'paused' })).status).toBe(200);
-  for (const response of [
-    await system.call('POST', `${path}/rotate`, { token: other }),
-    await put(other, { url: `${url}/2`, state: 'active' }),
-  ]) {
-    expect(errorCodes(response)).toEqual(['ERR00403']);
-    expect(response.headers['www-authenticate']).toContain('error="insufficient_scope"');
-    expect(response.body.errors[0].moreInfo).toContain('Register another webhook');
+  const tokenOf = (client: string, grant?: string) =>
+    system.token(both, { sub: owner, client_id: client, ...(grant && { grant_id: grant, amr: ['pwd'] }) });
+  const put = (path: string, token: string, body: object) => system.call('PUT', path, { token, body });
+  const rotate = (path: string, token: string) => system.call('POST', `${path}/rotate`, { token });
+  // Users of applications, personal access tokens, and a client that acts for itself.
+  const [app, otherApp] = [await tokenOf('app', 'grant-1'), await tokenOf('other', 'grant-2')];
+  const [pat, otherPat] = [await tokenOf('pat-1'), await tokenOf('pat-2')];
+  const [self, selfGranted] = [await tokenOf(owner), await tokenOf(owner, 'grant-3')];
+  for (const [creator, allowed, rejected] of [
+    [app, await tokenOf('app', 'grant-4'), [otherApp, pat, self]],
+    [pat, otherPat, [app, self, selfGranted, await tokenOf('pat-1', 'grant-5')]],
+    [self, self, [app, pat]],
+  ] as const) {
+    const { path } = await register(creator);
+    for (const token of rejected) {
+      expect((await put(path, token, { url, state: 'paused' })).status).toBe(200);
+      for (const response of [
+        await rotate(path, token),
+        await put(path, token, { url: `${url}/2`, state: 'active' }),
+      ]) {
+        expect(errorCodes(response)).toEqual(['ERR00403']);
+        expect(JSON.stringify([response.body, response.headers])).not.toContain('insufficient_scope');
+        expect(response.body.errors[0].description).toMatch(/^Only (the client|personal access tokens)/);
+      }
+      expect(await get(path, token)).toMatchObject({ url, state: 'paused' });
+    }
+    // The changes by other clients have not made them the creator.
+    expect((await rotate(path, allowed)).status).toBe(200);
+    expect((await put(path, allowed, { url: `${url}/2` })).body).toMatchObject({ url: `${url}/2` });
+    await system.call('DELETE', path, { token: creator });
   }
-  expect(await get(path, other)).toMatchObject({ url, state: 'paused' });
-  // The change by the other client has not made it the creator.
-  expect((await system.call('POST', `${path}/rotate`, { token: creator })).status).toBe(200);
-  expect((await put(creator, { url: `${url}/2` })).body).toMatchObject({ url: `${url}/2` });
 });
 
 test.each([
@@ -149,15 +163,18 @@ test.each([
   expect(await get(path, next)).toMatchObject({ state: 'active', pausedBecause: null });
 });
 
-test('when the owner loses a facility, its webhooks lose the facility and its waiting events', async () => {
+test.each([
+  ['owner', (owner: string) => `access ${owner}`],
+  ['personal access token', (owner: string) => `client-access pat ${owner}`],
+])('when the %s loses a facility, its webhooks lose the facility and its waiting events', async (_, right) => {
   const owner = newOwner();
-  const token = await system.token(both, { sub: owner, iat: nowSeconds - 100 });
+  const token = await system.token(both, { sub: owner, client_id: `pat ${owner}`, iat: nowSeconds - 100 });
   const { path, id } = await register(token);
   const onlyNorth = await register(token, { url, facilityIds: ['fac-north'] });
   await query(system.db, addDelivery, [id, both]);
   const others = Array.from({ length: 5_000 }, (_, number) => revocation(`access ${owner} ${number}`, nowSeconds));
   const startedAt = performance.now();
-  await endWebhookRights(system.db, [...others, revocation(`access ${owner} fac-north`, nowSeconds)]);
+  await endWebhookRights(system.db, [...others, revocation(`${right(owner)} fac-north`, nowSeconds)]);
   expect(performance.now() - startedAt).toBeLessThan(5_000);
   expect(await get(path, token)).toMatchObject({ state: 'active', facilityIds: ['fac-south'] });
   const { items } = await get(`${path}/deliveries?state=pending`, token);

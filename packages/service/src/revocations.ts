@@ -19,11 +19,17 @@ export const revocationIdsOf = ({ tokenId, clientId, grantId, subject, facilitie
   idOf('client', clientId),
   idOf('grant', grantId),
   idOf('account', subject),
-  ...facilities.map((facility) => idOf('access', subject, facility)),
+  ...facilities.flatMap((facility) => [
+    idOf('facility', facility),
+    idOf('access', subject, facility),
+    idOf('client-access', clientId, facility),
+  ]),
 ];
 
+type RightKind = 'client' | 'client-access' | 'grant' | 'account' | 'access' | 'facility';
+
 /** Returns the SQL expression of the id of a right. `columns` are the columns that follow the kind of the right. */
-export const revocationIdInSql = (kind: 'client' | 'grant' | 'account' | 'access', ...columns: readonly string[]) => {
+export const revocationIdInSql = (kind: RightKind, ...columns: readonly string[]) => {
   const right = [`'${kind}'`, ...columns].join(" || ' ' || ");
   return `translate(encode(sha256(convert_to(${right}, 'UTF8')), 'base64'), '+/=', '-_')`;
 };

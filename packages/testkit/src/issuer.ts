@@ -70,7 +70,7 @@ export interface TestIssuer {
 }
 
 export interface Revocations {
-  entries: { id: string; before: number }[];
+  entries: { id: string; before: number; disabled?: boolean }[];
   claims: Record<string, unknown>;
   header: Record<string, unknown>;
   status: number;

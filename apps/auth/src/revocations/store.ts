@@ -7,6 +7,8 @@ export interface Revocation {
   readonly id: string;
   /** In seconds since 1970. */
   readonly before: number;
+  /** The right is a facility that is disabled now. */
+  readonly disabled?: true;
 }
 
 export interface RevocationPage {
@@ -24,12 +26,12 @@ export function createRevocationStore({ db }: { db: Database }) {
   return {
     /** Reads the entries after the number `after`. One statement reads the last number too, so both fit together. */
     async readPage(after: number): Promise<RevocationPage> {
-      const rows = await query<{ id: string | null; before: string; number: string; last: string }>(
+      const rows = await query<{ id: string | null; before: string; disabled: boolean; number: string; last: string }>(
         db,
-        `select r.id, r.before, r.number, l.last
+        `select r.id, r.before, r.disabled, r.number, l.last
            from (select coalesce(max(number), 0) as last from revocation) l
            left join lateral (
-             select id, before, number from revocation
+             select id, before, disabled, number from revocation
               where number > $1 and expires_at > now() order by number limit ${pageSize + 1}) r on true`,
         [after],
       );
@@ -38,7 +40,11 @@ export function createRevocationStore({ db }: { db: Database }) {
       const hasMore = found.length > pageSize;
       const last = hasMore ? page.at(-1)?.number : rows[0]?.last;
       return {
-        revoked: page.map(({ id, before }) => ({ id: id as string, before: Number(before) })),
+        revoked: page.map(({ id, before, disabled }) => ({
+          id: id as string,
+          before: Number(before),
+          ...(disabled && { disabled }),
+        })),
         last: Number(last ?? 0),
         hasMore,
       };

@@ -23,3 +23,7 @@ export interface Caller {
  * a client have its id as `sub`.
  */
 export const ownerOf = ({ subject }: Pick<Caller, 'subject'>): string => subject;
+
+/** A personal access token acts for an account, without a sign-in of it. */
+export const isPersonalAccessToken = ({ clientId, subject, signIn }: Caller): boolean =>
+  signIn === undefined && subject !== clientId;

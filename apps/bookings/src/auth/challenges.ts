@@ -10,6 +10,8 @@ export interface Challenge {
   /** Left out if the request has no token (RFC 6750 section 3.1). */
   readonly error?: 'invalid_token' | 'insufficient_scope' | 'invalid_dpop_proof' | 'insufficient_user_authentication';
   readonly reason?: string;
+  /** Why the client may not do this, whatever the scope of its token. */
+  readonly forbidden?: string;
   /** The scope that the token lacks. */
   readonly scope?: string;
   /** The sign-in that the user needs, with the maximum age `maxAge` in seconds (RFC 9470 section 3). */
@@ -19,7 +21,10 @@ export interface Challenge {
 
 export const resourceMetadataPath = '/.well-known/oauth-protected-resource';
 
-export function tokenError(baseUrl: string, { scheme, error, reason = '', scope, ...stepUp }: Challenge): ApiError {
+export function tokenError(
+  baseUrl: string,
+  { scheme, error, reason = '', forbidden, scope, ...stepUp }: Challenge,
+): ApiError {
   const signIn = { acr_values: stepUp.acrValues, max_age: stepUp.maxAge?.toString() };
   const bearer = challenge('Bearer', {
     realm: 'bay-booking',
@@ -31,7 +36,8 @@ export function tokenError(baseUrl: string, { scheme, error, reason = '', scope,
   });
   const dpop = challenge('DPoP', { error, scope, ...signIn, algs: dpopAlgorithms.join(' ') });
   const challenges = { Bearer: bearer, DPoP: dpop };
-  return apiError(error === 'insufficient_scope' ? 'ERR00403' : 'ERR00401', {
+  return apiError(error === 'insufficient_scope' || forbidden ? 'ERR00403' : 'ERR00401', {
+    ...(forbidden && { description: forbidden }),
     moreInfo: reason,
     headers: { 'WWW-Authenticate': scheme ? challenges[scheme] : `${bearer}, ${dpop}` },
   });

@@ -12,6 +12,8 @@ import { fetchText, type SigningKeys } from './signing-keys.ts';
 export interface EndedRight {
   readonly id: string;
   readonly before: number;
+  /** The right is a facility that is disabled now. */
+  readonly disabled?: boolean;
 }
 
 /** Removes what a right has created. Must be idempotent, because it gets entries more than once. */
@@ -23,6 +25,8 @@ export interface RevocationsOptions {
   readonly signingKeys: Pick<SigningKeys, 'find'>;
   readonly pollSeconds: number;
   readonly endRights: readonly EndRights[];
+  /** Gets the ids of all facilities that are disabled, each time the list was read. */
+  readonly setDisabled: (ids: readonly string[]) => Promise<unknown>;
   readonly logger: Logger;
   readonly timeout?: number | undefined;
 }
@@ -32,6 +36,7 @@ export type Revocations = ReturnType<typeof createRevocations>;
 interface List {
   /** Maps each id to its `before`. */
   readonly entries: Map<string, number>;
+  readonly disabled: Set<string>;
   /** The number of the last entry. Undefined until the first page was read. */
   last: number | undefined;
   readonly startedAt: number;
@@ -47,10 +52,15 @@ interface Page {
 const renewalIntervalMs = 3_600_000;
 const clockToleranceSeconds = 10;
 
-const newList = (): List => ({ entries: new Map(), last: undefined, startedAt: performance.now() });
+const newList = (): List => ({
+  entries: new Map(),
+  disabled: new Set(),
+  last: undefined,
+  startedAt: performance.now(),
+});
 
 export function createRevocations(options: RevocationsOptions) {
-  const { pollSeconds, endRights, logger } = options;
+  const { pollSeconds, endRights, setDisabled, logger } = options;
   /** The list in force. Undefined until it was read to its end for the first time. */
   let list: List | undefined;
   /** The list that the next page belongs to: the list in force, or its successor. */
@@ -73,7 +83,11 @@ export function createRevocations(options: RevocationsOptions) {
       throw new Error('the numbers of the revocations decrease');
     }
     if (more && last === reading.last) throw new Error('the list of revocations does not continue');
-    for (const { id, before } of revoked) reading.entries.set(id, Math.max(before, reading.entries.get(id) ?? 0));
+    for (const { id, before, disabled } of revoked) {
+      reading.entries.set(id, Math.max(before, reading.entries.get(id) ?? 0));
+      if (disabled) reading.disabled.add(id);
+      else reading.disabled.delete(id);
+    }
     reading.last = last;
     pending = [...pending, ...revoked];
     if (revoked.length > 0 || (!more && reading !== list)) version += 1;
@@ -102,6 +116,8 @@ export function createRevocations(options: RevocationsOptions) {
         });
     }
     if (failure !== undefined) throw failure;
+    // Not only after a change: another instance may have stored an earlier state meanwhile.
+    await setDisabled([...(list?.disabled ?? [])]);
   };
 
   return {

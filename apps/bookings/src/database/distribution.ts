@@ -26,6 +26,7 @@ export const distribution: Distribution = {
     'schema_migration',
     'webhook',
     'webhook_cursor',
+    'disabled_facility',
     'webhook_delivery',
   ],
 };

@@ -6,6 +6,7 @@ import type { Logger } from '@bay-booking/service/logging';
 import { LRUCache } from 'lru-cache';
 import type { Caller } from '../auth/caller.ts';
 import { isText, responseSchema } from '../http/schemas.ts';
+import { isDisabledFacility } from '../webhooks/disabled-store.ts';
 import { placeErrors } from './records.ts';
 
 const integer = { type: 'integer', minimum: 0 } as const;
@@ -58,9 +59,11 @@ const counts = `select id,
   (select count(*)::int from bay where facility_id = $1 and removed_at is null) as bays,
   (select count(*)::int from booking where facility_id = $1 and end_date > now()) as "openBookings"
 from facility where id = $1 and removed_at is null`;
-const webhookStates = `select count(*) filter (where state = 'active')::int as active,
-  count(*) filter (where state = 'paused')::int as paused, count(*) filter (where state = 'disabled')::int as disabled
-from webhook where facility_ids @> array[$1]`;
+const webhookStates = `select count(*) filter (where state = 'active' and not is_disabled)::int as active,
+  count(*) filter (where state = 'paused' or state = 'active' and is_disabled)::int as paused,
+  count(*) filter (where state = 'disabled')::int as disabled
+from webhook cross join (select ${isDisabledFacility('$1::text')} as is_disabled) facility
+where facility_ids @> array[$1::text]`;
 const lastRequest = 'select last_request_at as "lastRequestAt" from facility_activity where facility_id = $1';
 
 async function readStatus(db: Database, id: string): Promise<object | undefined> {

@@ -6,8 +6,7 @@ import { fail } from './delivery/delivery-statements.ts';
 
 /** A table of the parameters $1 (the ids) and $2 (`before`). */
 const revoked = 'unnest($1::text[], $2::float8[]) as revoked (revocation_id, before)';
-const isRevoked = (...right: Parameters<typeof revocationIdInSql>): string =>
-  `${revocationIdInSql(...right)} = revocation_id and token_issued_at < to_timestamp(before)`;
+const isRevoked = (rightId: string): string => `${rightId} = revocation_id and token_issued_at < to_timestamp(before)`;
 
 /** Parameter $3 is the reason. The order of the ids prevents deadlocks (delivery/delivery-store.ts). */
 const pauseWhere = (
@@ -15,7 +14,7 @@ const pauseWhere = (
   column: string,
 ): string => `update webhook set state = 'paused', paused_because = $3
 where id in (
-  select id from webhook join ${revoked} on ${isRevoked(kind, column)}
+  select id from webhook join ${revoked} on ${isRevoked(revocationIdInSql(kind, column))}
   where state <> 'disabled' and paused_because is distinct from $3 order by id for no key update of webhook)`;
 
 const pauses = [
@@ -26,7 +25,9 @@ const pauses = [
 
 const findLostFacilities = `select id as "webhookId", facility_id as "facilityId"
 from webhook cross join unnest(facility_ids) as facility (facility_id)
-join ${revoked} on ${isRevoked('access', 'owner', 'facility_id')}
+cross join lateral (values (${revocationIdInSql('access', 'owner', 'facility_id')}),
+  (${revocationIdInSql('client-access', 'client_id', 'facility_id')})) as access (right_id)
+join ${revoked} on ${isRevoked('right_id')}
 order by id for no key update of webhook`;
 
 // The parameters of the next statements are two arrays: the webhook and the facility of each pair.
@@ -48,7 +49,7 @@ export interface WebhookFacility {
 
 /**
  * Ends what follows from entries of the list of revocations, which may have been read before: pauses webhooks,
- * and removes facilities that the owner has lost.
+ * and removes facilities that the owner or the client has lost.
  */
 export async function endWebhookRights(db: Database, entries: readonly EndedRight[]): Promise<void> {
   if (entries.length === 0) return;

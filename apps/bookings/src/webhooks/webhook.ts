@@ -17,8 +17,8 @@ export type DeliveryState = (typeof deliveryStates)[number];
 export interface Webhook {
   readonly id: string;
   readonly owner: string;
-  /** The client that created the webhook. Only this client may rotate the secret or change the URL. */
-  readonly createdBy: string;
+  /** The client that may rotate the secret and change the URL. Null: every personal access token of the owner. */
+  readonly createdBy: string | null;
   readonly url: string;
   readonly events: readonly BookingEvent[];
   readonly facilityIds: readonly string[];

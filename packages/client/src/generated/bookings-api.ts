@@ -470,7 +470,7 @@ export interface paths {
         get: operations["getWebhook"];
         /**
          * Update a webhook
-         * @description Fields that are left out do not change. The token must name all facilities of the webhook. Only the client that registered the webhook can change its `url`.
+         * @description Fields that are left out do not change. The token must name all facilities of the webhook. Only the client that registered the webhook (of a personal access token, every one of its account) can change its `url`.
          */
         put: operations["updateWebhook"];
         post?: never;
@@ -495,7 +495,7 @@ export interface paths {
         put?: never;
         /**
          * Replace the secret
-         * @description The old secret also signs for 24 hours. A second rotation drops the oldest secret. Only the client that registered the webhook can rotate.
+         * @description The old secret also signs for 24 hours. A second rotation drops the oldest secret. Only the client that registered the webhook (of a personal access token, every one of its account) can rotate.
          */
         post: operations["rotateWebhookSecret"];
         delete?: never;

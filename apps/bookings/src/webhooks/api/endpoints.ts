@@ -130,7 +130,7 @@ export function createWebhookEndpoints(services: WebhookServices) {
       summary: 'Update a webhook',
       description:
         'Fields that are left out do not change. The token must name all facilities of the webhook. Only the client ' +
-        'that registered the webhook can change its `url`.',
+        'that registered the webhook (of a personal access token, every one of its account) can change its `url`.',
       params,
       body: updateWebhookSchema,
       bodyExample: { ...webhookBodyExample, state: 'paused' },
@@ -163,7 +163,7 @@ export function createWebhookEndpoints(services: WebhookServices) {
       summary: 'Replace the secret',
       description:
         'The old secret also signs for 24 hours. A second rotation drops the oldest secret. Only the client that ' +
-        'registered the webhook can rotate.',
+        'registered the webhook (of a personal access token, every one of its account) can rotate.',
       params,
       success: { ...successWithSecret, description: 'The webhook with its new secret.' },
       handle: (request) => rotateSecret(services, request),

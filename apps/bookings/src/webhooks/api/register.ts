@@ -10,7 +10,7 @@ import type { StoredResponse } from '../../idempotency/store.ts';
 import { bookingEvents, newSecret, type Webhook } from '../webhook.ts';
 import { webhookResource, withSecret } from './resource.ts';
 import { findWebhookErrors, type RequestedWebhook } from './schema.ts';
-import type { WebhookServices } from './services.ts';
+import { creatorOf, type WebhookServices } from './services.ts';
 
 export function registerWebhook(
   services: WebhookServices,
@@ -35,7 +35,7 @@ export function registerWebhook(
     const webhook: Webhook = {
       id: randomUUID(),
       owner: ownerOf(caller),
-      createdBy: caller.clientId,
+      createdBy: creatorOf(caller),
       // If there are no errors, `url` and `facilityIds` are defined. Their defaults are only for the type checker.
       url: body.url ?? '',
       events: [...new Set(body.events ?? bookingEvents)],

@@ -1,7 +1,7 @@
 // Defines what webhook handlers need and finds a webhook of an owner.
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { SecretBox } from '@bay-booking/service/secret-box';
-import type { Caller } from '../../auth/caller.ts';
+import { type Caller, isPersonalAccessToken } from '../../auth/caller.ts';
 import { tokenError } from '../../auth/challenges.ts';
 import type { FeedStore } from '../../changes/feed/store.ts';
 import { apiError } from '../../errors.ts';
@@ -51,15 +51,16 @@ export function expectAllFacilities(
   throw tokenError(baseUrl, { scheme, error: 'insufficient_scope', reason });
 }
 
+/** Returns the `createdBy` of webhooks that the caller creates. */
+export const creatorOf = (caller: Caller): string | null => (isPersonalAccessToken(caller) ? null : caller.clientId);
+
 /** @throws {ApiError} 403 unless the client has created the webhook */
-export function expectCreator(
-  { config: { baseUrl } }: WebhookServices,
-  { createdBy }: Webhook,
-  { clientId, scheme }: Caller,
-): void {
-  if (clientId === createdBy) return;
-  const reason =
-    'Only the client that registered the webhook can rotate its secret or change its URL. ' +
-    'Register another webhook, and delete this one.';
-  throw tokenError(baseUrl, { scheme, error: 'insufficient_scope', reason });
+export function expectCreator({ config: { baseUrl } }: WebhookServices, { createdBy }: Webhook, caller: Caller): void {
+  if (creatorOf(caller) === createdBy) return;
+  const creator = createdBy === null ? 'personal access tokens of its account' : 'the client that registered it';
+  throw tokenError(baseUrl, {
+    scheme: caller.scheme,
+    forbidden: `Only ${creator} can rotate the secret of the webhook or change its URL.`,
+    reason: 'Register another webhook, and delete this one.',
+  });
 }

@@ -7,18 +7,22 @@ import { apiError } from '../../errors.ts';
 import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
 import { addCursors, removeCursors, resetCursors } from '../delivery/cursor-store.ts';
 import { failDeliveries } from '../delivery/delivery-store.ts';
+import { hasOnlyDisabledFacilities, isDisabledFacility } from '../disabled-store.ts';
 import { takeOutFacilities } from '../rights-store.ts';
 import { maxWebhooksAtFacility, type Webhook } from '../webhook.ts';
 
-const columns = `id, owner, created_by as "createdBy", url, events, facility_ids as "facilityIds", description, state,
-paused_because as "pausedBecause", failing_since as "failingSince", created_at as "createdAt", last_updated_at as "lastUpdatedAt"`;
+const columns = `id, owner, created_by as "createdBy", url, events, facility_ids as "facilityIds", description,
+case when ${hasOnlyDisabledFacilities} then 'paused' else state end as state,
+case when ${hasOnlyDisabledFacilities} then 'the facility is disabled' else paused_because end as "pausedBecause",
+failing_since as "failingSince", created_at as "createdAt", last_updated_at as "lastUpdatedAt"`;
 
 /** Selects the webhooks of the owner $1 that have one of the token's facilities, $2. */
 const visible = 'owner = $1 and facility_ids && $2::text[]';
 
 const pageOfOwner = { columns, from: `from webhook where ${visible}`, orderBy: 'created_at, id' };
 const pageOfFacility = {
-  columns: `id, url, owner, client_id as "clientId", facility_ids as "facilityIds", state,
+  columns: `id, url, owner, client_id as "clientId", facility_ids as "facilityIds",
+case when state = 'active' and ${isDisabledFacility('$1::text')} then 'paused' else state end as state,
 last_success_at as "lastSuccessAt", created_at as "createdAt"`,
   from: 'from webhook where facility_ids @> array[$1::text]',
   orderBy: 'created_at, id',
@@ -34,16 +38,16 @@ const statements = {
   findFull: `select facility_id as "facilityId" from unnest($2::text[]) as facility (facility_id)
 where (select count(*) from webhook where owner = $1 and facility_id = any(facility_ids)) >= ${maxWebhooksAtFacility}`,
   insert: `insert into webhook (id, url, events, facility_ids, description, state, secret, created_at, last_updated_at,
-  owner, client_id, created_by, grant_id, token_issued_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $10, $11, to_timestamp($12))`,
+  owner, created_by, client_id, grant_id, token_issued_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $11, $12, to_timestamp($13))`,
   find: `select ${columns} from webhook where ${visible} and id = $3`,
   lock: `select ${columns} from webhook where id = $1 for update`,
   /**
    * A webhook that is enabled again no longer counts as failing. In the `case`, `state` is the state before the update.
    */
-  update: `update webhook set url = $2, events = $3, facility_ids = $4, description = $5, state = $6,
-  paused_because = case when $6 = 'paused' then paused_because end,
-  failing_since = case when state = 'disabled' and $6 <> 'disabled' then null else failing_since end,
+  update: `update webhook set url = $2, events = $3, facility_ids = $4, description = $5,
+  state = coalesce($6, state), paused_because = case when coalesce($6, state) = 'paused' then paused_because end,
+  failing_since = case when state = 'disabled' and $6 in ('active', 'paused') then null else failing_since end,
   last_updated_at = $7, client_id = $8, grant_id = $9, token_issued_at = to_timestamp($10)
 where id = $1 returning ${columns}`,
   rotate: `update webhook set previous_secret = secret, previous_secret_until = $3, secret = $2, last_updated_at = $4,
@@ -110,7 +114,7 @@ export function createWebhookStore(db: Database) {
       latest: LatestNumbers,
       response?: NewResponse,
     ): Promise<void> => {
-      const { id, url, events, facilityIds, description, state, createdAt } = webhook;
+      const { id, url, events, facilityIds, description, state, createdAt, owner, createdBy } = webhook;
       return transaction(db, async (tx) => {
         // A response is stored with only one facility, here the first one of the webhook. The others need not be
         // stored: before register.ts returns the response again, it checks that the token names all facilities of the
@@ -119,7 +123,7 @@ export function createWebhookStore(db: Database) {
         await storeResponse(tx, response, { facilityId, createdAt });
         await expectRoom(tx, caller, facilityIds);
         const values = [id, url, events, facilityIds, description, state, encryptedSecret, createdAt];
-        send(tx, statements.insert, [...values, ownerOf(caller), ...rightsOf(caller)]);
+        send(tx, statements.insert, [...values, owner, createdBy, ...rightsOf(caller)]);
         addCursors(tx, id, latest);
       });
     },
@@ -156,7 +160,7 @@ export function createWebhookStore(db: Database) {
         const [before] = await query<Webhook>(tx, statements.lock, [id]);
         if (!before) return undefined;
         check(before);
-        const { facilityIds = before.facilityIds, state = before.state } = change;
+        const { facilityIds = before.facilityIds, state = null } = change;
         const added = facilityIds.filter((facilityId) => !before.facilityIds.includes(facilityId));
         if (added.length > 0) await expectRoom(tx, caller, added);
         const { url = before.url, events = before.events, description = before.description } = change;
@@ -166,7 +170,7 @@ export function createWebhookStore(db: Database) {
         failDeliveries(tx, id, facilityIds);
         // Another request may have removed a facility of `latest` meanwhile.
         const numbers = new Map([...latest].filter(([facilityId]) => facilityIds.includes(facilityId)));
-        if (before.state === 'disabled' && state !== 'disabled') resetCursors(tx, id, numbers);
+        if (before.state === 'disabled' && state !== null) resetCursors(tx, id, numbers);
         addCursors(tx, id, numbers);
         return (await updated)[0];
       }),

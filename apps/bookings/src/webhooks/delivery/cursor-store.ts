@@ -8,6 +8,7 @@ import {
   transaction,
 } from '@bay-booking/service/database/database';
 import { erasedText } from '../../changes/log.ts';
+import { isDisabledFacility } from '../disabled-store.ts';
 import type { BookingEvent } from '../webhook.ts';
 import { addDeliveries, type NewDelivery } from './delivery-store.ts';
 
@@ -25,14 +26,17 @@ const isBelowMaximum = `(select count(*) from (
       and webhook_delivery.facility_id = webhook_cursor.facility_id limit ${maxUnattempted}
   ) unattempted) < ${maxUnattempted}`;
 
+/** A condition for a row of webhook_cursor and its webhook. */
+const canMove = `webhook.state = 'active' and not ${isDisabledFacility('webhook_cursor.facility_id')} and ${isBelowMaximum}`;
+
 const statements = {
   findActive: `select webhook_id as "webhookId", facility_id as "facilityId", number::float8 as number, events
 from webhook_cursor join webhook on webhook.id = webhook_id
-where webhook.state = 'active' and ${isBelowMaximum}`,
+where ${canMove}`,
   findReplays: `select webhook_id as "webhookId", facility_id as "facilityId", number::float8 as number, events,
   replay_number::float8 as "replayNumber", replay_until::float8 as "replayUntil"
 from webhook_cursor join webhook on webhook.id = webhook_id
-where webhook.state = 'active' and replay_number is not null and ${isBelowMaximum}`,
+where replay_number is not null and ${canMove}`,
   /** Must run before `advance` and `advanceReplay`. This order of locks prevents deadlocks (see delivery-store.ts). */
   lockWebhook: 'select id from webhook where id = $1 for key share',
   /**

@@ -1,10 +1,15 @@
 // Defines the SQL of the table webhook_delivery. Only `isBelowMaximum` (cursor-store.ts) reads the table too.
+import { isDisabledFacility } from '../disabled-store.ts';
 
 /**
  * The maximum number of pings of a webhook that wait for their delivery. A ping to a failing receiver is attempted ten
  * times, and waits between the attempts. Otherwise a client could fill the table with waiting pings.
  */
 const maxWaitingPings = 100;
+
+/** Those of a webhook. */
+const disabledFacilities = `array(
+  select facility_id from unnest(facility_ids) as facility (facility_id) where ${isDisabledFacility('facility_id')})`;
 
 /** Ends a pending delivery. */
 export const fail = "state = 'failed', next_attempt_at = null, body = null";
@@ -41,7 +46,8 @@ where (select count(*) from (
   /**
    * Leases due deliveries. Each webhook has its own limit, so that a slow receiver does not delay the deliveries of
    * other webhooks. The owners get their attempts in turn, and each owner makes at most as many attempts at the same
-   * time as remain free for others. A webhook that is not active gets only pings. The parameters are:
+   * time as remain free for others. A webhook that is not active gets only pings, and an active one no
+   * events of disabled facilities. The parameters are:
    * - $1: the current time
    * - $2: the end of the lease. A delivery without a result is then due again.
    * - $3 and $4: the webhooks that this instance makes attempts for now, and the number of these attempts
@@ -51,7 +57,8 @@ where (select count(*) from (
    */
   lease: `with receiver as (
   select id, owner, state, failing_since, coalesce(attempts, 0) as running,
-    sum(coalesce(attempts, 0)) over (partition by owner) as running_of_owner
+    sum(coalesce(attempts, 0)) over (partition by owner) as running_of_owner,
+    ${disabledFacilities} as disabled_facilities
   from webhook left join unnest($3::uuid[], $4::int[]) as running (webhook_id, attempts) on webhook_id = id
 ), due as (
   select delivery.id, running_of_owner + row_number() over (
@@ -59,7 +66,7 @@ where (select count(*) from (
   from receiver cross join lateral (
     select id, next_attempt_at from webhook_delivery
     where webhook_id = receiver.id and state = 'pending' and next_attempt_at <= $1::timestamptz
-      and (type = 'webhook.ping' or receiver.state = 'active')
+      and (type = 'webhook.ping' or (receiver.state = 'active' and facility_id <> all(disabled_facilities)))
     order by next_attempt_at
     limit greatest(0, least(case when failing_since is null then $5::int else $6::int end - running,
       $7::int - running_of_owner))
@@ -118,5 +125,6 @@ where webhook_id = $1 and state = 'pending' and facility_id <> all($2::text[])`,
   deleteExpired: `delete from webhook_delivery where id in (
   select id from webhook_delivery where created_at <= $1 and state <> 'pending' limit $2) returning id`,
   oldestDue: `select min(next_attempt_at) as "dueSince" from webhook join webhook_delivery on webhook_id = webhook.id
-where webhook.state = 'active' and webhook_delivery.state = 'pending'`,
+where webhook.state = 'active' and webhook_delivery.state = 'pending'
+  and coalesce(facility_id, '') <> all(${disabledFacilities})`,
 } as const;
