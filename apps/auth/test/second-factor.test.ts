@@ -174,7 +174,7 @@ describe('the set-up', () => {
     const removed = await user.browser.send(question, {}, 'Remove');
     expect(removed.html).toContain('Authenticator app removed');
     expect((await signInUser(server, user.username)).account.url.pathname).toBe('/account');
-    expect((await mailTo(user.username, /authenticator app was removed/)).text).toContain('It was not me');
+    expect((await mailTo(user.username, /authenticator app was removed/)).text).toContain('This was not me');
   });
 
   test('a new app replaces the app of a lost phone', async () => {

@@ -54,8 +54,8 @@ export const passwordResetEmail = (recipient: Recipient): Email =>
 export const confirmationCodeEmail = (recipient: Recipient, code: string): Email =>
   composeEmail(recipient, {
     subject: `${code} is your code for Bay Booking`,
-    paragraphs: [`Enter the code ${code} to confirm that it is you. It works once and expires after 10 minutes.`],
-    linkText: 'It was not me: see where I am signed in',
+    paragraphs: [`Enter the code ${code} to confirm it’s you. It works once and expires after 10 minutes.`],
+    linkText: 'This was not me: see where I am signed in',
     ending: 'Never tell anybody this code. We do not ask for it by telephone or e-mail.',
   });
 
@@ -65,7 +65,7 @@ export const passwordChangedEmail = (recipient: Recipient): Email =>
   composeEmail(recipient, {
     subject: 'Your password was changed',
     paragraphs: ['The password of your account at Bay Booking was changed, and you were signed out everywhere else.'],
-    linkText: 'It was not me: reset the password',
+    linkText: 'This was not me: reset the password',
     ending: changeEnding,
   });
 
@@ -74,7 +74,7 @@ export const factorChangedEmail = (recipient: Recipient, change: string): Email 
   composeEmail(recipient, {
     subject: `${change} in your account`,
     paragraphs: [`${change} in the sign-in security of your account at Bay Booking.`],
-    linkText: 'It was not me: look at my sign-in security',
+    linkText: 'This was not me: look at my sign-in security',
     ending: changeEnding,
   });
 
@@ -85,7 +85,7 @@ export const wrongFactorsEmail = (recipient: Recipient): Email =>
       'Somebody entered the password of your account at Bay Booking, and then several wrong codes or passkeys. ' +
         'Your second step stopped the sign-in.',
     ],
-    linkText: 'It was not me: choose a new password',
+    linkText: 'This was not me: choose a new password',
     ending: 'If it was you, you do not need to do anything.',
   });
 
@@ -93,7 +93,7 @@ export const socialLinkedEmail = (recipient: Recipient, provider: string): Email
   composeEmail(recipient, {
     subject: `${provider} was added to your account`,
     paragraphs: [`A ${provider} account was added to your account at Bay Booking, and can now be used to sign in.`],
-    linkText: `It was not me: remove ${provider}`,
+    linkText: `This was not me: remove ${provider}`,
     ending: changeEnding,
   });
 

@@ -171,8 +171,9 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
       email: { ...filterText, description: 'Accounts with this e-mail address.' },
     },
     notes: {
-      put: 'The password and the kind stay if they are left out. A new password ends the sessions, grants and the lock-out.',
-      remove: 'Ends its sessions, grants and tokens. Its id is never used again. The only owner of a facility stays.',
+      put: 'The password and the kind stay if they are left out. A new password ends the sessions and the lock-out and revokes the grants.',
+      remove:
+        'Ends its sessions and revokes its grants and tokens. Its id is never used again. The only owner of a facility stays.',
     },
     check: checkAccount,
 

@@ -172,7 +172,7 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
     onAccount({
       action: 'unlock',
       operationId: 'unlockAccount',
-      summary: 'End the lock-out of an account',
+      summary: 'Unlock an account',
       description: 'Forgets the failed sign-ins of the account.',
       event: 'account.unlocked',
       work: (tx, account) => forgetFailures(tx, account.username),
@@ -180,8 +180,9 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
     onAccount({
       action: 'end-sessions',
       operationId: 'endSessions',
-      summary: 'End the sessions of an account',
-      description: 'Ends its sessions and grants. The Bookings API rejects their access tokens within 15 s.',
+      summary: 'Sign an account out everywhere',
+      description:
+        'Ends its sessions and revokes its grants. The Bookings API rejects their access tokens within 15 s.',
       event: 'account.sessions-ended',
       work: (tx, account) => endAccess(tx, account, { newPassword: false }),
     }),
@@ -189,7 +190,7 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       action: 'reset-factors',
       operationId: 'resetFactors',
       summary: 'Remove the second factors of an account',
-      description: 'For a person who has lost them. Also ends the sessions, and mails the person.',
+      description: 'For a person who has lost them. Also signs the person out everywhere and sends an e-mail.',
       event: 'factor.reset',
       work: async (tx, account) => {
         await deleteFactors(tx, account.id);

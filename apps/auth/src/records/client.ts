@@ -83,7 +83,7 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
     filters: { kind: { ...clientSchema.properties.kind, description: 'Kind of client.' }, accountId: filterText },
     notes: {
       put: 'The secrets and the kind stay if they are left out. Of an operator, only the name can change.',
-      remove: 'Ends its grants and tokens. An operator can only be deleted by a command.',
+      remove: 'Revokes its grants and tokens. An operator can only be deleted by a command.',
     },
     /**
      * If misspelt fields were ignored, a client could get the wrong rights: `account_id` instead of `accountId` would

@@ -26,7 +26,7 @@ const confirmed: MessagePage = {
 };
 const disowned: MessagePage = {
   title: 'Nobody can sign in to the account any more',
-  text: 'We ended its sessions and removed its password, linked accounts, passkeys and authenticator app. To use the account yourself, choose a password.',
+  text: 'We signed everybody out of it and removed its password, linked accounts, passkeys and authenticator app. To use the account yourself, choose a password.',
   tone: 'good',
   links: [{ href: '/reset-password', text: 'Choose a password' }],
 };

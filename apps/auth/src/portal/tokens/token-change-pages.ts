@@ -39,7 +39,7 @@ export function tokenChangeRoutes(
   const showEnded = (response: Response): Promise<void> =>
     site.showMessage(response, {
       status: 409,
-      title: 'This token has ended',
+      title: 'This token is no longer active',
       text: 'The token was revoked or has expired. Create a new token instead.',
       links: [{ href: '/portal', text: 'Go to your tokens' }],
     });
