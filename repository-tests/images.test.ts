@@ -74,6 +74,16 @@ describe('images', () => {
     expect(read('infra/proxy/start.sh')).toMatch(/^exec nginx /m);
   });
 
+  test('the proxy passes the request lines that the services accept', () => {
+    const [, header] = /maxHeaderSize: ([\d_]+)/.exec(read('packages/service/src/http/server.ts')) ?? [];
+    const [, query] = /maxQuery = ([\d_]+)/.exec(read('apps/auth/src/http/request-limits.ts')) ?? [];
+    const numberOf = (digits = '') => Number(digits.replaceAll('_', ''));
+    for (const file of ['infra/proxy/nginx.conf', 'infra/proxy/site.conf']) {
+      expect(read(file)).toContain(`large_client_header_buffers 4 ${numberOf(header) / 1024}k;`);
+      expect(read(file)).toContain(`if ($args ~ "^.{${numberOf(query) + 1}}") { return 400; }`);
+    }
+  });
+
   test('the Dockerfile of the services copies the package.json of every workspace, which npm ci needs', () => {
     const { workspaces } = JSON.parse(read('package.json'));
     const manifests = findFiles(...workspaces.map((folder: string) => `${folder}/package.json`));

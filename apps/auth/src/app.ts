@@ -15,13 +15,19 @@ import { composePages } from './composition/pages.ts';
 import { composeProvider } from './composition/provider.ts';
 import { type AuthConfig, migrationsDirectory } from './config.ts';
 import { createFailureCounterFactory } from './guard/failure-counter.ts';
-import { normalisePath, trustIssuerHost } from './http/corrected-request.ts';
-import { allowEveryOrigin } from './http/cors.ts';
+import {
+  dropEmptyParameters,
+  normaliseAuthorization,
+  normalisePath,
+  trustIssuerHost,
+} from './http/corrected-request.ts';
+import { allowCrossOrigin } from './http/cors.ts';
 import { handleError } from './http/errors.ts';
+import { limitQuery, type RejectRequest } from './http/request-limits.ts';
 import { countEvents, observeKeys } from './metrics.ts';
-import { redirectPostedAuthorization, rewritePushedRequests } from './oidc/endpoints/rewritten-requests.ts';
+import { createRejectRequest, readForms } from './oidc/endpoints/rewritten-requests.ts';
 import { createUserinfo } from './oidc/endpoints/userinfo.ts';
-import { machinePaths, protocolPaths, publicDocumentPaths, routes, routeTemplate, tokenPaths } from './oidc/paths.ts';
+import { machinePaths, methodsOf, openPaths, pagePaths, protocolPaths, routeTemplate } from './oidc/paths.ts';
 import { createProvider } from './oidc/provider.ts';
 import { createProviderManager, type ProviderManager } from './oidc/provider-manager.ts';
 import { createSendLogoutToken } from './oidc/tokens/logout-tokens.ts';
@@ -124,15 +130,19 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
       if (!providerManager.isReady()) throw new Error('not loaded yet');
     },
   });
+  const reject = createRejectRequest(providerPages);
   const createServiceApp = (serveMetrics: boolean): Express =>
     createHttpApp({ logger, metrics, trustProxy: config.trustProxy, serveMetrics, readiness }).use(
       trustIssuerHost(config.issuer),
+      normaliseAuthorization,
+      normalisePath(protocolPaths),
+      limitQuery(reject),
     );
 
   // If METRICS_PORT is set, another listener serves the metrics on that port (main.ts).
   const app = createServiceApp(config.metricsPort === undefined);
   mountHandlers(app, providerManager, {
-    redirectPosted: redirectPostedAuthorization(providerPages, [routes.authorization, routes.end_session]),
+    reject,
     endpoints: [
       createUserinfo({ ...accounts, ...protocol }, providerManager),
       revocationRoutes({ config, revocations }, providerManager),
@@ -163,29 +173,25 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
 }
 
 interface Handlers {
-  readonly redirectPosted: Router;
+  readonly reject: RejectRequest;
   readonly endpoints: readonly RequestHandler[];
   readonly pages: Router;
 }
 
 /** Mounts the handlers in the order in which they see a request. */
-function mountHandlers(app: Express, manager: ProviderManager, { redirectPosted, endpoints, pages }: Handlers): void {
+function mountHandlers(app: Express, manager: ProviderManager, { reject, endpoints, pages }: Handlers): void {
   /** Passes the request to oidc-provider. `locals.route` is the route with which the metrics count the request. */
   const serveProtocol: RequestHandler = (request, response) => {
     response.locals.route = routeTemplate(request.path);
     manager.handle(request, response);
   };
   /** Programs send many requests to these paths, which therefore skip the routers that follow. */
-  const serveDirectly =
-    (paths: ReadonlySet<string>): RequestHandler =>
-    (request, response, next) =>
-      paths.has(request.path) ? serveProtocol(request, response, next) : next();
-  app.use(normalisePath(protocolPaths));
-  app.use(serveDirectly(tokenPaths));
-  app.all([...publicDocumentPaths], allowEveryOrigin({ methods: 'GET', requestHeaders: '*' }));
-  app.use(rewritePushedRequests([routes.pushed_authorization_request, routes.device_authorization]));
-  app.use(serveDirectly(machinePaths));
-  app.use(redirectPosted);
+  const serveDirectly: RequestHandler = (request, response, next) =>
+    machinePaths.has(request.path) ? serveProtocol(request, response, next) : next();
+  app.use(allowCrossOrigin({ methodsOf, pagePaths, openPaths }));
+  app.use(dropEmptyParameters(new Set(methodsOf.keys())));
+  app.use(readForms(reject));
+  app.use(serveDirectly);
   app.use([...endpoints]);
   app.use(pages);
   // oidc-provider serves all other paths. It also shows the page "not found" for unknown paths.

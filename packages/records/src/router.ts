@@ -40,7 +40,9 @@ export function managementRouter(endpoints: readonly Endpoint<Caller>[], documen
     router.all(path.replace(/\{(\w+)\}/g, ':$1'), (request, response, next) => {
       (response.locals as RequestLocals).route = path;
       const handler = handlers.get(request.method);
-      if (!handler) throw errors.apiError('ERR00405', { headers: { Allow: [...handlers.keys()].join(', ') } });
+      const allow = [...handlers.keys(), 'OPTIONS'].join(', ');
+      if (request.method === 'OPTIONS') return void response.set('Allow', allow).status(204).end();
+      if (!handler) throw errors.apiError('ERR00405', { headers: { Allow: allow } });
       return handler(request, response, next);
     });
   }

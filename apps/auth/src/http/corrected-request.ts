@@ -1,4 +1,4 @@
-// Corrects the path, host and protocol of a request before other middleware reads them.
+// Corrects the URL, the headers and the query of a request before other middleware reads them.
 import type { RequestHandler } from 'express';
 
 /**
@@ -8,12 +8,46 @@ import type { RequestHandler } from 'express';
 export function normalisePath(paths: Iterable<string>): RequestHandler {
   const exactPaths = new Map([...paths].map((path) => [path.toLowerCase(), path]));
   return (request, _response, next) => {
-    const [written = '', ...query] = request.url.split('?');
-    const exact = exactPaths.get(written.toLowerCase().replace(/\/$/, ''));
-    if (exact !== undefined && exact !== written) request.url = [exact, ...query].join('?');
+    const { path, query } = splitUrl(request.url);
+    setUrl(request, exactPaths.get(path.toLowerCase().replace(/\/$/, '')) ?? path, query);
     next();
   };
 }
+
+/** A parameter without a value counts as left out (RFC 6749 section 3.2). */
+export function dropEmptyParameters(paths: ReadonlySet<string>): RequestHandler {
+  return (request, _response, next) => {
+    const { path, query } = splitUrl(request.url);
+    if (query !== '' && paths.has(path)) setUrl(request, path, withoutEmptyParameters(query));
+    next();
+  };
+}
+
+function setUrl(request: { url: string }, path: string, query: string): void {
+  request.url = query === '' ? path : `${path}?${query}`;
+}
+
+/** The request may have the absolute form (RFC 9112 section 3.2.2), and Node accepts a fragment. */
+export function splitUrl(url: string): { readonly path: string; readonly query: string } {
+  if (!url.startsWith('/') || url.includes('#')) {
+    const { pathname = '/', search = '' } = URL.parse(url, 'http://local') ?? {};
+    return { path: pathname, query: search.slice(1) };
+  }
+  const start = url.indexOf('?');
+  return start === -1 ? { path: url, query: '' } : { path: url.slice(0, start), query: url.slice(start + 1) };
+}
+
+export const withoutEmptyParameters = (query: string): string =>
+  query
+    .split('&')
+    .filter((parameter) => /=./s.test(parameter))
+    .join('&');
+
+/** One or more spaces follow the scheme (RFC 9110 section 11.4). oidc-provider accepts one. */
+export const normaliseAuthorization: RequestHandler = ({ headers }, _response, next) => {
+  if (headers.authorization !== undefined) headers.authorization = headers.authorization.replace(/^(\S+) +/, '$1 ');
+  next();
+};
 
 const yearSeconds = 365 * 24 * 3600;
 

@@ -1,24 +1,38 @@
-// Allows web pages of every origin to use an endpoint without cookies (docs/behaviour-auth.md, "Cross-origin
-// requests").
+// Responds to OPTIONS, and lets web pages of other origins use endpoints without cookies (docs/behaviour-auth.md,
+// "Cross-origin requests").
 import type { RequestHandler } from 'express';
 
-export interface CrossOriginAccess {
-  readonly methods: string;
-  /** The headers that a page may send. */
-  readonly requestHeaders: string;
-  /** The headers that a page may read. */
-  readonly responseHeaders?: string;
+export interface CrossOriginRules {
+  /** The methods of each path, as the header `Allow` lists them. */
+  readonly methodsOf: ReadonlyMap<string, string>;
+  /** Browsers show these paths to users. Web pages do not request them. */
+  readonly pagePaths: ReadonlySet<string>;
+  /** Every origin may read the responses. */
+  readonly openPaths: ReadonlySet<string>;
 }
 
-/** Also responds to the OPTIONS request that a browser sends before a request of another origin. */
-export const allowEveryOrigin =
-  ({ methods, requestHeaders, responseHeaders }: CrossOriginAccess): RequestHandler =>
-  (request, response, next) => {
-    response.setHeader('Access-Control-Allow-Origin', '*');
-    if (responseHeaders !== undefined) response.setHeader('Access-Control-Expose-Headers', responseHeaders);
-    if (request.method !== 'OPTIONS') return next();
-    response.setHeader('Access-Control-Allow-Methods', methods);
-    response.setHeader('Access-Control-Allow-Headers', requestHeaders);
-    response.setHeader('Access-Control-Max-Age', '3600');
+/** Browsers never match `Authorization` with `*`. */
+const requestHeaders = 'Authorization, Content-Type, DPoP, traceparent, tracestate, *';
+
+export const allowCrossOrigin =
+  ({ methodsOf, pagePaths, openPaths }: CrossOriginRules): RequestHandler =>
+  ({ method, path }, response, next) => {
+    const methods = methodsOf.get(path);
+    if (openPaths.has(path)) {
+      response.set({
+        'Access-Control-Allow-Origin': '*',
+        'Access-Control-Expose-Headers': 'WWW-Authenticate, DPoP-Nonce',
+      });
+    }
+    if (method !== 'OPTIONS' || methods === undefined) return next();
+    response.locals.route = path;
+    response.set({
+      Allow: methods,
+      'Access-Control-Allow-Methods': methods,
+      'Access-Control-Allow-Headers': requestHeaders,
+      'Access-Control-Max-Age': '3600',
+      // The response to the request itself may have another origin.
+      ...(!pagePaths.has(path) && { 'Access-Control-Allow-Origin': '*' }),
+    });
     response.status(204).end();
   };

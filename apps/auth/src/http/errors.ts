@@ -1,9 +1,9 @@
-// Sends OAuth errors as JSON (RFC 6749 section 5.2) for thrown errors and for requests that cannot be read.
+// Sends OAuth errors as JSON (RFC 6749 section 5.2) for thrown errors and for malformed requests.
 import { STATUS_CODES } from 'node:http';
 import { isUnavailable } from '@bay-booking/service/database/database';
 import { noteCause, type RequestLocals } from '@bay-booking/service/http/app';
 import type { MalformedRequestResponder } from '@bay-booking/service/http/malformed-request';
-import type { ErrorRequestHandler, Request, Response } from 'express';
+import type { ErrorRequestHandler } from 'express';
 
 export const serverError = {
   error: 'server_error',
@@ -28,28 +28,6 @@ export const handleError: ErrorRequestHandler = (error: Error & { status?: numbe
   else if (causedByClient) response.status(status).json({ error: 'invalid_request' });
   else response.status(500).json(serverError);
 };
-
-export interface RejectedBody {
-  readonly status: number;
-  readonly error: 'invalid_request';
-  readonly description: string;
-}
-
-/** Responds if Express's body parser rejected a body. Must be the last middleware of a router that parses bodies. */
-export const handleRejectedBody = (
-  respond: (request: Request, response: Response, rejected: RejectedBody) => unknown = respondAsJson,
-): ErrorRequestHandler =>
-  function respondToRejectedBody(error: { status?: number; type?: string }, request, response, next) {
-    const { status } = error;
-    // Only the errors of Express's body parser have a `type`.
-    if (response.headersSent || error.type === undefined || status === undefined || status >= 500) return next(error);
-    const description = status === 413 ? 'the request is too long' : 'the body of the request cannot be read';
-    response.setHeader('Cache-Control', 'no-store');
-    return respond(request, response, { status, error: 'invalid_request', description });
-  };
-
-const respondAsJson = (_request: Request, response: Response, { status, error, description }: RejectedBody) =>
-  response.status(status).json({ error, error_description: description });
 
 export const malformedRequestResponse: MalformedRequestResponder = (status) => ({
   headers: {

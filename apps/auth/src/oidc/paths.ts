@@ -1,4 +1,5 @@
 // Lists the paths of the protocol endpoints, with their methods and their labels in the metrics.
+import { revocationsPath } from '../revocations/endpoint.ts';
 
 /** The names are those of oidc-provider's setting `routes`. */
 export const routes = {
@@ -20,27 +21,36 @@ export const discoveryPaths: ReadonlySet<string> = new Set([
   '/.well-known/oauth-authorization-server',
 ]);
 
-/** The documents that every web page may read. */
-export const publicDocumentPaths: ReadonlySet<string> = new Set([...discoveryPaths, routes.jwks]);
+const publicDocumentPaths: ReadonlySet<string> = new Set([...discoveryPaths, routes.jwks]);
 
-/** Requests to these paths reach oidc-provider unchanged. */
-export const tokenPaths: ReadonlySet<string> = new Set([routes.token, routes.introspection, routes.revocation]);
+/** Every web page may read the responses. */
+export const openPaths: ReadonlySet<string> = new Set([...publicDocumentPaths, routes.userinfo, revocationsPath]);
 
-/** Programs request these paths too. endpoints/userinfo.ts comes before oidc-provider, so it is not among them. */
+/** Programs request these paths of oidc-provider. endpoints/userinfo.ts comes before it, so it is not among them. */
 export const machinePaths: ReadonlySet<string> = new Set([
+  routes.token,
+  routes.introspection,
+  routes.revocation,
   routes.pushed_authorization_request,
   routes.device_authorization,
   ...publicDocumentPaths,
 ]);
 
-export const protocolPaths: ReadonlySet<string> = new Set([
-  ...Object.values(routes),
-  ...discoveryPaths,
-  `${routes.end_session}/confirm`,
-  `${routes.end_session}/success`,
+const endSessionConfirm = `${routes.end_session}/confirm`;
+const endSessionSuccess = `${routes.end_session}/success`;
+
+/** Browsers show these to users. */
+export const pagePaths: ReadonlySet<string> = new Set([
+  routes.authorization,
+  routes.end_session,
+  endSessionConfirm,
+  endSessionSuccess,
+  routes.code_verification,
 ]);
 
-const browserMethods = 'GET, HEAD, POST';
+export const protocolPaths: ReadonlySet<string> = new Set([...Object.values(routes), ...discoveryPaths, ...pagePaths]);
+
+const browserMethods = 'GET, HEAD, POST, OPTIONS';
 const formMethods = 'POST, OPTIONS';
 const documentMethods = 'GET, HEAD, OPTIONS';
 
@@ -49,14 +59,25 @@ export const methodsOf: ReadonlyMap<string, string> = new Map([
   [routes.authorization, browserMethods],
   [routes.end_session, browserMethods],
   [routes.code_verification, browserMethods],
+  [endSessionConfirm, formMethods],
+  [endSessionSuccess, documentMethods],
   [routes.pushed_authorization_request, formMethods],
   [routes.device_authorization, formMethods],
   [routes.token, formMethods],
   [routes.introspection, formMethods],
   [routes.revocation, formMethods],
-  [routes.userinfo, `${browserMethods}, OPTIONS`],
-  ...[...publicDocumentPaths].map((path) => [path, documentMethods] as const),
+  [routes.userinfo, browserMethods],
+  ...[...publicDocumentPaths, revocationsPath].map((path) => [path, documentMethods] as const),
 ]);
+
+/** The paths that read a form. */
+export const formPaths: ReadonlySet<string> = new Set(
+  [...methodsOf].filter(([, methods]) => methods.includes('POST')).map(([path]) => path),
+);
+
+/** Programs expect JSON. */
+export const isMachinePath = (path: string): boolean =>
+  (methodsOf.has(path) && !pagePaths.has(path)) || path.startsWith('/management/');
 
 /** A label with the path itself would let clients create unlimited time series. */
 export function routeTemplate(path: string): string {

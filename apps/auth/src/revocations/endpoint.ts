@@ -4,10 +4,9 @@ import { hash } from 'node:crypto';
 import { type RequestHandler, Router } from 'express';
 import { importJWK, type JWK, SignJWT } from 'jose';
 import type { AuthConfig } from '../config.ts';
-import { allowEveryOrigin } from '../http/cors.ts';
 import type { RevocationStore } from './store.ts';
 
-const path = '/.well-known/revocations';
+export const revocationsPath = '/.well-known/revocations';
 /** In seconds. */
 const lifetime = 60;
 /** A copy that `If-None-Match` confirms is at most this many seconds old. */
@@ -23,7 +22,7 @@ export function revocationRoutes(
   { signingKeys }: SigningKeys,
 ): Router {
   const serve: RequestHandler = async (request, response) => {
-    response.locals.route = path;
+    response.locals.route = revocationsPath;
     const { after = '0' } = request.query;
     if (typeof after !== 'string' || !/^\d{1,15}$/.test(after)) {
       response.status(400).json({ error: 'invalid_request', error_description: 'after must be a number' });
@@ -52,7 +51,6 @@ export function revocationRoutes(
   };
 
   const router = Router({ caseSensitive: true, strict: true });
-  router.all(path, allowEveryOrigin({ methods: 'GET', requestHeaders: '*' }));
-  router.get(path, serve);
+  router.get(revocationsPath, serve);
   return router;
 }

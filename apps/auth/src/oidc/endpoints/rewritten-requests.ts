@@ -1,69 +1,100 @@
-// Rewrites authorization requests before oidc-provider reads them. Long requests are rejected, because their parameters
-// are stored.
-import express, { type Request, type RequestHandler, type Response, Router } from 'express';
+// Reads the forms that clients send to the protocol endpoints, and rewrites them for oidc-provider.
+import querystring from 'node:querystring';
+import express, { type Request, type RequestHandler, type Response } from 'express';
 import { pageHeaders } from '../../html/response-headers.ts';
-import { handleRejectedBody, type RejectedBody } from '../../http/errors.ts';
+import { splitUrl, withoutEmptyParameters } from '../../http/corrected-request.ts';
+import { findParameterError, findQueryError, type RejectRequest } from '../../http/request-limits.ts';
 import { rewriteAuthorizationQuery } from '../authorization/requests.ts';
 import type { ProviderPages } from '../pages.ts';
+import { formPaths, isMachinePath, routes, routeTemplate } from '../paths.ts';
 
-/** In characters. Longer URLs do not work everywhere. */
-const maxUrlLength = 8_000;
+/** Responds with JSON to a program, and with a page to a browser. */
+export const createRejectRequest =
+  (pages: Pick<ProviderPages, 'error'>): RejectRequest =>
+  async (request, response, { status, description }) => {
+    const error = 'invalid_request';
+    response.locals.route = routeTemplate(request.path);
+    response.status(status).set('Cache-Control', 'no-store');
+    if (isMachinePath(request.path)) return response.json({ error, error_description: description });
+    return response.set(pageHeaders()).send(await pages.error({ status, error, description }, request, response));
+  };
+
+/** In bytes. Anybody can send a request that is stored or that becomes a query, so it must be shorter. */
+const maxStoredBody = 16_384;
+const maxBody = 57_344;
+
+/** oidc-provider takes the parsed body. Its own parser ignores parameters above 1000, and a body without a type. */
+export function readForms(reject: RejectRequest): RequestHandler {
+  const redirect = redirectToGet(reject);
+  const handlers = new Map<string, RequestHandler>([
+    [routes.authorization, redirect],
+    [routes.end_session, redirect],
+    [routes.pushed_authorization_request, rewriteBody],
+    [routes.device_authorization, rewriteBody],
+  ]);
+  const readText = createTextReader(maxBody);
+  const readStoredText = createTextReader(maxStoredBody);
+
+  return (request, response, next) => {
+    const { method, path } = request;
+    if (method !== 'POST' || !formPaths.has(path)) return next();
+    const handle = handlers.get(path);
+    const read = handle === undefined ? readText : readStoredText;
+    if (hasBody(request) && !request.is(formType)) {
+      const description = `the Content-Type of the body must be ${formType}`;
+      return reject(request, response, { status: 400, description });
+    }
+    return read(request, response, (error?: unknown) => {
+      if (error) {
+        const rejected = describe(error as BodyError, handle === undefined ? 400 : 413);
+        return rejected ? reject(request, response, rejected) : next(error);
+      }
+      const text = typeof request.body === 'string' ? request.body : '';
+      const description = findParameterError(text);
+      if (description !== undefined) return reject(request, response, { status: 400, description });
+      request.body = querystring.parse(withoutEmptyParameters(text), '&', '=', { maxKeys: 0 });
+      return handle ? handle(request, response, next) : next();
+    });
+  };
+}
+
+const formType = 'application/x-www-form-urlencoded';
+const createTextReader = (limit: number) => express.text({ type: () => true, limit, inflate: false });
+
+const hasBody = ({ headers }: Request): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+
+/** An error of body-parser. */
+interface BodyError {
+  readonly status?: number;
+  readonly type?: string;
+}
+
+/** RFC 9126 section 2.3 has the status 413. RFC 6749 section 5.2 has only 400. */
+function describe({ status = 500, type = '' }: BodyError, tooLarge: 400 | 413) {
+  if (type === 'entity.too.large') return { status: tooLarge, description: 'the body is too long' };
+  if (type === 'encoding.unsupported') return { status: 400, description: 'the body must not have a Content-Encoding' };
+  if (type === 'charset.unsupported') return { status: 400, description: 'the charset of the body must be UTF-8' };
+  return type !== '' && status < 500 ? { status: 400, description: 'the body cannot be read' } : undefined;
+}
 
 /**
  * Redirects POST requests for authorization and end-session to GET (OpenID Connect Core section 3.1.2.1). For POST from
  * the site of a client, oidc-provider would need cookies with `SameSite=None`.
  */
-export function redirectPostedAuthorization(pages: Pick<ProviderPages, 'error'>, paths: string[]): Router {
-  const showError = async (request: Request, response: Response, error: RejectedBody): Promise<void> => {
-    response.set(pageHeaders());
-    response.status(error.status).send(await pages.error(error, request, response));
-  };
-
-  const showTooLong = (request: Request, response: Response, status: 413 | 414): Promise<void> => {
+const redirectToGet =
+  (reject: RejectRequest): RequestHandler =>
+  (request: Request, response: Response) => {
+    const parts = [querystring.stringify(request.body), splitUrl(request.url).query];
+    const query = parts.filter((part) => part !== '').join('&');
+    const description = findQueryError(query);
+    if (description !== undefined) return void reject(request, response, { status: 400, description });
     response.setHeader('Cache-Control', 'no-store');
-    const description = `the request is longer than ${maxUrlLength} characters`;
-    return showError(request, response, { status, error: 'invalid_request', description });
+    response.redirect(303, `${request.path}?${query}`);
   };
 
-  const rejectLongUrl: RequestHandler = (request, response, next) =>
-    request.url.length > maxUrlLength ? showTooLong(request, response, 414) : next('router');
-
-  const redirect: RequestHandler = (request, response) => {
-    const query = new URLSearchParams();
-    for (const [name, value] of Object.entries((request.body ?? {}) as Record<string, string | string[]>)) {
-      for (const entry of [value].flat()) query.append(name, entry);
-    }
-    for (const [name, value] of new URL(request.url, 'http://local').searchParams) query.append(name, value);
-    const url = `${request.path}?${query}`;
-    if (url.length > maxUrlLength) return showTooLong(request, response, 413);
-    response.setHeader('Cache-Control', 'no-store');
-    response.redirect(303, url);
-  };
-
-  const router = Router({ caseSensitive: true, strict: true });
-  // Express would respond to OPTIONS with an incomplete list of methods.
-  router.options(paths, (_request, _response, next) => next('router'));
-  router.get(paths, rejectLongUrl);
-  router.post(paths, express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 100 }), redirect);
-  router.use(paths, handleRejectedBody(showError));
-  return router;
-}
-
-/** In bytes. */
-const maxBody = 16_384;
-
-/**
- * Rewrites pushed (RFC 9126) and device authorization requests (RFC 8628) like those of the authorization endpoint.
- * Anybody can send them for a public client.
- */
-export function rewritePushedRequests(paths: string[]): Router {
-  const router = Router();
-  // oidc-provider responds to OPTIONS with CORS headers. Express would respond without them.
-  router.options(paths, (_request, _response, next) => next('router'));
-  router.post(paths, express.urlencoded({ extended: false, limit: maxBody }), (request, _response, next) => {
-    if (request.body) request.body = rewriteAuthorizationQuery(request.body);
-    next();
-  });
-  router.use(paths, handleRejectedBody());
-  return router;
-}
+/** Pushed (RFC 9126) and device authorization requests (RFC 8628) are like those of the authorization endpoint. */
+const rewriteBody: RequestHandler = (request, _response, next) => {
+  request.body = rewriteAuthorizationQuery(request.body);
+  next();
+};

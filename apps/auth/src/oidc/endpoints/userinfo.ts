@@ -1,8 +1,6 @@
 // Serves userinfo for JWT access tokens (OpenID Connect Core section 5.3). oidc-provider accepts only opaque tokens.
-import express, { type RequestHandler, Router } from 'express';
+import { type RequestHandler, Router } from 'express';
 import type { AccountStore } from '../../accounts/store.ts';
-import { allowEveryOrigin } from '../../http/cors.ts';
-import { handleRejectedBody } from '../../http/errors.ts';
 import type { RevocationStore } from '../../revocations/store.ts';
 import { routes } from '../paths.ts';
 import type { ProviderManager } from '../provider-manager.ts';
@@ -61,19 +59,8 @@ export function createUserinfo(
   };
 
   const router = Router();
-  router.all(
-    path,
-    allowEveryOrigin({
-      methods: 'GET, POST',
-      requestHeaders: 'Authorization, Content-Type, DPoP',
-      responseHeaders: 'WWW-Authenticate, DPoP-Nonce',
-    }),
-  );
-  // The limit of oidc-provider
-  router.post(path, express.urlencoded({ extended: false, limit: '56kb' }), moveBodyTokenToHeader);
   router.get(path, serve);
-  router.post(path, serve);
-  router.use(path, handleRejectedBody());
+  router.post(path, moveBodyTokenToHeader, serve);
   return router;
 }
 

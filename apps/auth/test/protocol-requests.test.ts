@@ -1,0 +1,157 @@
+// Tests the rules for every request to a protocol endpoint: its length, its parameters, its body, OPTIONS and the
+// header Authorization (docs/behaviour-auth.md, "Endpoints of the authorization server").
+import { get } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { describe, expect, test } from '@jest/globals';
+import { basic, patForm, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { authorizeUrl, webRequest } from './flows.ts';
+
+const server = useFixture(() => startAuthServer());
+const request = { ...webRequest, scope: `openid ${scopes.play}` };
+const storedArtifacts = async (): Promise<number> => (await server.db('oidc_artifact')).length;
+const formPaths = ['token', 'introspect', 'revocation', 'par', 'deviceauthorization', 'userinfo', 'authorize'].map(
+  (name) => `/connect/${name}`,
+);
+/** `fetch` would change the target, which may be a whole URL. */
+const getTarget = (target: string) =>
+  new Promise<{ status?: number | undefined; type?: string | undefined; body: string }>((resolve, reject) => {
+    get({ port: new URL(server.origin).port, path: target }, async (response) =>
+      resolve({ status: response.statusCode, type: response.headers['content-type'], body: await text(response) }),
+    ).on('error', reject);
+  });
+const allFormPaths = [...formPaths, '/connect/endsession', '/connect/endsession/confirm', '/device'];
+
+describe('the length of a request', () => {
+  test.each([
+    ['GET', '/connect/authorize'],
+    ['POST', '/connect/authorize'],
+    ['GET', '/connect/endsession'],
+    ['POST', '/connect/endsession'],
+  ])('%s %s with a query of more than 8 kB is rejected and not stored', async (method, path) => {
+    const before = await storedArtifacts();
+    const form = new URLSearchParams({ ...request, state: 'x'.repeat(8_200) });
+    const url = server.origin + path;
+    const response = await (method === 'GET' ? fetch(`${url}?${form}`) : fetch(url, { method, body: form }));
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain('the query has more than 8192 bytes');
+    expect(await storedArtifacts()).toBe(before);
+  });
+
+  test('an authorization request of fewer than 8000 characters is stored', async () => {
+    const before = await storedArtifacts();
+    const url = authorizeUrl(server, { ...request, state: 'x'.repeat(7_000) });
+    expect((await fetch(url, { redirect: 'manual' })).status).toBe(303);
+    expect(await storedArtifacts()).toBe(before + 1);
+  });
+
+  test.each([
+    ['/connect/par', 'demo-spa', { ...request, redirect_uri: 'http://localhost:4010/spa' }],
+    ['/connect/deviceauthorization', 'demo-screen', { scope: 'openid' }],
+  ])('a request of more than 16 kB to %s is rejected and not stored', async (path, clientId, form) => {
+    const before = await storedArtifacts();
+    const response = await server.post(path, { ...form, client_id: clientId, state: 'x'.repeat(17_000) });
+    expect(await statusAndBody(response)).toMatchObject({ status: 413, error: 'invalid_request' });
+    expect(await storedArtifacts()).toBe(before);
+  });
+});
+
+describe('more than 100 parameters are rejected before a library reads them', () => {
+  const pages = ['/connect/authorize/abc', '/connect/endsession/success', '/device', '/device/abc', '/sign-in', '/x'];
+  const machines = ['/connect/Token/', '/connect/jwks', '/.well-known/revocations', '/management/accounts'];
+
+  test.each([...pages, ...machines, '/connect/Authorize', 'http://other.example/connect/authorize'])(
+    'in the query of %s',
+    async (target) => {
+      for (const parameters of ['a&'.repeat(3_900), '&'.repeat(8_000), 'a=b&'.repeat(100)]) {
+        const { status, type, body } = await getTarget(`${target}?${parameters}`);
+        expect([status, type]).toEqual([
+          400,
+          `${machines.includes(target) ? 'application/json' : 'text/html'}; charset=utf-8`,
+        ]);
+        expect(body).toContain('more than 100 parameters');
+      }
+    },
+  );
+
+  test.each(allFormPaths)('in the body at %s', async (path) => {
+    const body = 'a&'.repeat(8_000);
+    const response = await fetch(server.origin + path, { method: 'POST', body, headers: { 'Content-Type': form } });
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain('more than 100 parameters');
+  });
+
+  test('100 parameters are allowed', async () => {
+    expect((await server.post('/connect/token', { ...patForm, a: Array(96).fill('b') })).status).toBe(200);
+  });
+});
+
+const form = 'application/x-www-form-urlencoded';
+
+test.each(allFormPaths)('%s says which type and encoding of a body it does not read', async (path) => {
+  const send = async (headers: Record<string, string>, body: string | Uint8Array<ArrayBuffer> = 'a=b') => {
+    // `fetch` adds a type to a body that is a string.
+    const response = await fetch(server.origin + path, { method: 'POST', headers, body: Buffer.from(body) });
+    return `${response.status} ${await response.text()}`;
+  };
+  const type = { 'Content-Type': form };
+  expect(await send({})).toMatch(/^400 .*Content-Type of the body must be application\/x-www-form-urlencoded/s);
+  expect(await send({ 'Content-Type': 'application/json' }, '{}')).toMatch(/^400 .*Content-Type of the body must be/s);
+  const zipped = new Uint8Array(gzipSync('a=b'));
+  expect(await send({ ...type, 'Content-Encoding': 'gzip' }, zipped)).toMatch(/^400 .*must not have a Content-Enc/s);
+  expect(await send({ 'Content-Type': `${form}; charset=klingon` })).toMatch(/^400 .*charset of the body must be/s);
+});
+
+describe('a parameter without a value counts as left out', () => {
+  test.each([
+    ['/connect/token', { ...patForm, facility: '', resource: '', username: '' }],
+    ['/connect/token', { ...patForm, facility: ['', 'fac-north'] }],
+    ['/connect/token', { ...patForm, scope: ['', scopes.bookings] }],
+    ['/connect/deviceauthorization', { client_id: 'demo-screen', scope: 'openid', resource: '', prompt: '' }],
+    ['/connect/introspect', { ...patForm, token: ['', 'x'], token_type_hint: '' }],
+    ['/connect/revocation', { ...patForm, token: 'x', token_type_hint: ['', ''] }],
+  ])('at %s: %p', async (path, fields) => {
+    expect((await server.post(path, fields as Record<string, string>)).status).toBe(200);
+  });
+
+  test('at par, authorize, the end of a session, userinfo and the list of revocations', async () => {
+    const web = { ...basic('demo-web', 'demo-web-secret') };
+    const empty = { resource: '', nonce: '', prompt: '', max_age: '', id_token_hint: '' };
+    expect((await server.post('/connect/par', { ...request, ...empty }, web)).status).toBe(201);
+    const statusOf = async (path: string) => (await fetch(server.origin + path, { redirect: 'manual' })).status;
+    expect(await statusOf(`/connect/authorize?${new URLSearchParams({ ...request, ...empty })}&prompt&max_age=`)).toBe(
+      303,
+    );
+    expect(await statusOf('/connect/endsession?id_token_hint=&client_id=&client_id=')).toBe(200);
+    expect(await statusOf('/connect/userinfo?access_token=')).toBe(401);
+    expect(await statusOf('/.well-known/revocations?after=')).toBe(200);
+  });
+});
+
+test('several spaces may follow the scheme of Authorization', async () => {
+  const { access_token } = await statusAndBody(await server.post('/connect/token', patForm));
+  const { Authorization = '' } = basic(patForm.client_id, patForm.client_secret);
+  const { grant_type, scope } = patForm;
+  const spaced = { Authorization: Authorization.replace(' ', '   ') };
+  expect((await server.post('/connect/token', { grant_type, scope }, spaced)).status).toBe(200);
+  expect((await server.post('/connect/introspect', { token: 'x' }, spaced)).status).toBe(200);
+  expect((await server.post('/connect/revocation', { token: 'x' }, spaced)).status).toBe(200);
+  const headers = { Authorization: `Bearer  ${access_token}` };
+  // The token is valid, but has no scope `openid`.
+  expect((await fetch(`${server.origin}/connect/userinfo`, { headers })).status).toBe(403);
+});
+
+test.each([...allFormPaths, '/connect/jwks', '/.well-known/openid-configuration', '/.well-known/revocations'])(
+  'OPTIONS at %s returns 204 with Allow, and a preflight request allows the headers of clients',
+  async (path) => {
+    const url = server.origin + path;
+    const { status, headers } = await fetch(url, { method: 'OPTIONS' });
+    expect([status, headers.get('allow')]).toEqual([204, expect.stringMatching(/(GET|POST).*, OPTIONS$/)]);
+    const preflight = { Origin: 'https://app.example', 'Access-Control-Request-Method': 'POST' };
+    const allowed = (await fetch(url, { method: 'OPTIONS', headers: preflight })).headers;
+    expect(allowed.get('access-control-allow-headers')).toContain(
+      'Authorization, Content-Type, DPoP, traceparent, tracestate',
+    );
+  },
+);
