@@ -119,7 +119,19 @@ describe('an invalid file', () => {
         clients: [{ client_id: 'c', client_secret: 's', accountId: 'acc-bot-north', name: '\u200fTill' }],
       },
       ['/facilities/0/name', '/accounts/0/name', '/accounts/1/name', '/clients/0/name'].map(
-        (path) => `${path}: has a character that is not allowed`,
+        (path) => `${path}: must not contain control characters, also none for the direction of text`,
+      ),
+    ],
+    [
+      'ids that no path can contain',
+      {
+        facilities: [{ id: '..', name: 'F' }],
+        accounts: [{ id: '.', username: '..' }],
+        clients: [{ client_id: '.', redirect_uris: ['https://c.example/'] }],
+      },
+      ['/facilities/0/id', '/accounts/0/id', '/accounts/0/username', '/clients/0/client_id'].map(
+        (path) =>
+          `${path}: must not be . or .., and must not contain control characters, also none for the direction of text`,
       ),
     ],
     [

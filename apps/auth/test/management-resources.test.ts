@@ -145,6 +145,20 @@ describe('PUT', () => {
     ['/clients/c', { redirect_uris: ['https://c.example/cb#x'], client_secret: 's' }, [['ERR00002', '/redirect_uris']]],
     ['/clients/c', { token_endpoint_auth_method: 'client_secret_basic' }, [['ERR00001', '/client_secret']]],
     ['/facilities?pageSize=0', undefined, [['ERR00002', '/pageSize']]],
+    ['/facilities/f', { name: 'a\0', timeZone: '\ud800' }, ['/name', '/timeZone'].map((field) => ['ERR00002', field])],
+    ['/facilities/f', { id: { toString: 1 }, name: '\u2066F' }, ['/name', '/id'].map((field) => ['ERR00002', field])],
+    [
+      '/clients/c',
+      { client_name: '\u202ec', jwks: { keys: [{ kty: '\ud800' }] }, client_secret: 's' },
+      ['/client_name', '/jwks/keys/0/kty'].map((field) => ['ERR00002', field]),
+    ],
+    ...['accounts?email', 'accounts?facilityId', 'clients?accountId', 'invitations?facilityId', 'audit?action'].map(
+      (filter): [string, unknown, unknown[]] => [
+        `/${filter}=a%00`,
+        undefined,
+        [['ERR00002', `/${filter.split('?')[1]}`]],
+      ],
+    ),
   ])('errors have the envelope and the JSON Pointer of the field: %s %j', async (path, body, problems) => {
     const response = await send(body === undefined ? 'GET' : 'PUT', path, body);
     expect(response.status).toBe(400);

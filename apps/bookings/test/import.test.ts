@@ -224,11 +224,18 @@ describe('invalid import files', () => {
     expect(await errorsOfFile(document)).toEqual([error]);
   });
 
+  const noControls = 'must not contain control characters, also none for the direction of text';
   const invalidFacilities: [title: string, facilities: unknown, errors: string[]][] = [
     ['a missing name', [{ id: 'f', timeZone: 'UTC' }], ['/facilities/0/name: is missing']],
     ['an unknown field', [facility({ colour: 'red' })], ['/facilities/0/colour: is not known']],
     ['an empty id', [facility({ id: '' })], ['/facilities/0/id: must not be empty']],
-    ['a control character', [facility({ name: 'a\nb' })], ['/facilities/0/name: has a character that is not allowed']],
+    ['the id ..', [facility({ id: '..' })], [`/facilities/0/id: must not be . or .., and ${noControls}`]],
+    ['U+202E in a name', [facility({ name: 'a\u202eb' })], [`/facilities/0/name: ${noControls}`]],
+    [
+      'a control character',
+      [facility({ name: 'a\nb' })],
+      ['/facilities/0/name: must not contain control characters, also none for the direction of text'],
+    ],
     [
       'several errors',
       // Both bays have the default id of `bay`.

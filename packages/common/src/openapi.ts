@@ -1,5 +1,6 @@
 // Generates an OpenAPI 3.1 document from endpoint descriptions.
 import type { Endpoint, Schema, SuccessDescription, ValueDescription } from './endpoint.ts';
+import { anyFormat, textFormats } from './text.ts';
 
 /** An operation id selects one endpoint. A function selects every endpoint for which it returns true. */
 type EndpointSelector = string | ((endpoint: Endpoint<never>) => boolean);
@@ -57,7 +58,7 @@ export function openApiDocument(options: DocumentOptions): Json {
   const withReferences: WithReferences = (schema) =>
     copy(schema, (value) => {
       const name = componentNames.get(value as Schema);
-      return name ? { $ref: `#/components/schemas/${name}` } : value;
+      return name ? { $ref: `#/components/schemas/${name}` } : withPattern(value);
     });
 
   const paths: Record<string, Json> = {};
@@ -102,6 +103,14 @@ function nameSchemas(components: DocumentOptions['schemas'], requestBodies: Set<
     }
   }
   return names;
+}
+
+/** Readers of the document do not know our formats of text. */
+function withPattern(value: unknown): unknown {
+  const { format, ...schema } = (value ?? {}) as { readonly format?: unknown };
+  const textFormat = Object.entries(textFormats).find(([name]) => name === format)?.[1];
+  if (textFormat) return { pattern: textFormat.pattern, ...schema };
+  return format === anyFormat ? schema : value;
 }
 
 const capitalize = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;

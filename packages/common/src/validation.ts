@@ -1,5 +1,6 @@
 // Validates the query and the body of a request.
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+import { anyFormat, escapePointer, findTextErrors, hasFormat, type TextError, textFormats } from './text.ts';
 
 export interface ValidationError {
   readonly field: string;
@@ -21,7 +22,6 @@ export type Validate = (input: Readonly<Record<string, unknown>>) => Validated;
 /** `hint` says how to correct a string that fails `test`. */
 export type Formats = Readonly<Record<string, { readonly test: (text: string) => boolean; readonly hint: string }>>;
 
-/** This pattern allows only digits and a colon; other patterns of request fields exclude control characters. */
 export const timeOfDayPattern = '^(?:[01]\\d|2[0-3]):[0-5]\\d$';
 
 const noErrors: readonly ValidationError[] = [];
@@ -29,33 +29,48 @@ const noErrors: readonly ValidationError[] = [];
 const maxErrors = 100;
 
 /**
- * Rejects a lone surrogate, which PostgreSQL cannot store. The patterns do not exclude lone surrogates, because other
- * languages cannot compile such a pattern from the OpenAPI document.
+ * Returns a function that compiles a schema to a function that finds the errors of a value. No schema can forget the
+ * text that cannot be stored: it is an error wherever it is, also in objects of any form.
  */
-class WellFormedText extends RegExp {
-  override test(text: string): boolean {
-    return text.isWellFormed() && super.test(text);
-  }
-}
-
-// ajv uses `code` only when it writes validators as source code.
-const regExp = Object.assign((pattern: string, flags: string) => new WellFormedText(pattern, flags), {
-  code: 'regExp',
-});
-
-export function createAjv(formats: Formats): Ajv2020 {
-  const ajv = new Ajv2020({ allErrors: true, strict: true, code: { regExp } });
+export function createCompiler(formats: Formats): (schema: object) => (value: unknown) => readonly ErrorObject[] {
+  const ajv = new Ajv2020({ allErrors: true, strict: true });
+  const hints = new Map(Object.entries({ ...textFormats, ...formats }).map(([name, { hint }]) => [name, hint]));
+  for (const name of Object.keys(textFormats))
+    ajv.addFormat(name, (text: string) => hasFormat(name as keyof typeof textFormats, text));
+  ajv.addFormat(anyFormat, true);
   for (const [name, { test }] of Object.entries(formats)) ajv.addFormat(name, test);
-  return ajv;
+  return (schema) => {
+    const isValid = ajv.compile(schema);
+    const { properties = {} } = schema as { readonly properties?: Readonly<Record<string, { format?: unknown }>> };
+    const unchecked = Object.keys(properties).filter((name) => properties[name]?.format === anyFormat);
+    return (value) => {
+      const errors = isValid(value) ? [] : (isValid.errors ?? []).map((error) => withHint(error, hints));
+      const reported = errors.map((error) => segmentsOf(error).map(escapePointer).join('/'));
+      const known = new Set([...reported, ...unchecked].map((path) => `/${path}`));
+      const found = findTextErrors(value).filter(({ pointer }) => !known.has(pointer));
+      return [...errors, ...found.map(textError)];
+    };
+  };
 }
+
+const withHint = (error: ErrorObject, hints: ReadonlyMap<string, string>): ErrorObject =>
+  error.keyword === 'format' ? { ...error, message: hints.get(error.params.format) ?? '' } : error;
+
+const textError = ({ pointer, hint }: TextError): ErrorObject => ({
+  keyword: 'text',
+  instancePath: pointer,
+  schemaPath: '',
+  params: {},
+  message: hint,
+});
 
 const isNullable = (type: unknown): boolean => Array.isArray(type) && type.includes('null');
 
 /** Ignores fields that the schema does not name. Treats null as missing unless the schema allows null. */
 export function createValidator(formats: Formats): (schema: object) => Validate {
-  const ajv = createAjv(formats);
+  const compile = createCompiler(formats);
   return (schema) => {
-    const check = ajv.compile(schema);
+    const check = compile(schema);
     const properties = Object.entries((schema as { properties?: Record<string, { type?: unknown }> }).properties ?? {});
     return (input) => {
       const value: Record<string, unknown> = {};
@@ -63,17 +78,17 @@ export function createValidator(formats: Formats): (schema: object) => Validate 
         const isGiven = Object.hasOwn(input, field) && (input[field] !== null || isNullable(type));
         if (isGiven) value[field] = input[field];
       }
-      if (check(value)) return { value, validationErrors: noErrors };
-      const errors = check.errors ?? [];
+      const errors = check(value);
+      if (errors.length === 0) return { value, validationErrors: noErrors };
       // No part of an invalid field may reach a handler.
       for (const error of errors) delete value[segmentsOf(error)[0] ?? ''];
-      return { value, validationErrors: validationErrorsOf(errors, formats) };
+      return { value, validationErrors: validationErrorsOf(errors) };
     };
   };
 }
 
 /** Returns the first ajv error of each path. */
-function validationErrorsOf(ajvErrors: readonly ErrorObject[], formats: Formats): readonly ValidationError[] {
+function validationErrorsOf(ajvErrors: readonly ErrorObject[]): readonly ValidationError[] {
   const byPath = new Map<string, ValidationError>();
   for (const error of ajvErrors) {
     const segments = segmentsOf(error);
@@ -82,7 +97,7 @@ function validationErrorsOf(ajvErrors: readonly ErrorObject[], formats: Formats)
     if (byPath.has(path)) continue;
     if (error.keyword === 'required')
       byPath.set(path, { field: segments.at(-1) ?? '', path, kind: 'missing', hint: '' });
-    else byPath.set(path, { field: segments[0] ?? '', path, kind: 'invalid', hint: hintOf(error, formats) });
+    else byPath.set(path, { field: segments[0] ?? '', path, kind: 'invalid', hint: hintOf(error) });
     if (byPath.size === maxErrors) break;
   }
   return [...byPath.values()];
@@ -97,14 +112,9 @@ function segmentsOf({ instancePath, params, propertyName }: ErrorObject): readon
   return property === undefined ? segments : [...segments, String(property)];
 }
 
-function hintOf(error: ErrorObject, formats: Formats): string {
+function hintOf(error: ErrorObject): string {
   if (error.propertyName !== undefined)
     return `the name '${error.propertyName}' is empty, is too long or has characters that are not allowed`;
-  if (error.keyword === 'format') return formats[String(error.params.format)]?.hint ?? '';
-  if (error.keyword === 'pattern')
-    return error.params.pattern === timeOfDayPattern
-      ? 'must be a time such as 07:30'
-      : 'must not contain control characters';
   return validationMessage(error);
 }
 
@@ -125,6 +135,10 @@ export function validationMessage({ keyword, params, message = 'is not valid' }:
       return `must be ${params.limit} or less`;
     case 'enum':
       return `must be one of ${params.allowedValues.join(', ')}`;
+    case 'pattern':
+      return params.pattern === timeOfDayPattern
+        ? 'must be a time such as 07:30'
+        : 'has a character that is not allowed';
     case 'additionalProperties':
       return `must not have the field ${params.additionalProperty}`;
     default:

@@ -3,9 +3,10 @@ import { type Endpoint, endpointDefiner, responseSchema, type Schema } from '@ba
 import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import { pageQuery } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
+import { textSchema } from '@bay-booking/common/text';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { filterRows } from '@bay-booking/service/page-statements';
-import { type Entry, filterText } from './record.ts';
+import type { Entry } from './record.ts';
 import { withFilters } from './record-endpoints.ts';
 
 export interface EventSource {
@@ -45,8 +46,8 @@ const commonQuery = {
   startDate: { ...dateTime, description: 'Events from this time.' },
   endDate: { ...dateTime, description: 'Events before this time.' },
   order: { enum: ['oldest', 'newest'], description: 'Which events come first; oldest if left out.' },
-  action: { ...filterText, description: 'Such as facility.updated.' },
-  facilityId: { ...filterText, description: 'Facility ID.' },
+  action: { ...textSchema, description: 'Such as facility.updated.' },
+  facilityId: { ...textSchema, description: 'Facility ID.' },
   pageSize: { ...pageSize, description: `Maximum number of items; ${defaultLimit} if left out.` },
 } as const;
 

@@ -1,6 +1,7 @@
 // Finds the records of an import file, or those of a PUT, and validates each of them.
 import type { Schema } from '@bay-booking/common/endpoint';
-import { createAjv, type Formats, timeOfDayPattern, validationMessage } from '@bay-booking/common/validation';
+import { escapePointer } from '@bay-booking/common/text';
+import { createCompiler, type Formats, validationMessage } from '@bay-booking/common/validation';
 import { isObject } from '@bay-booking/service/http/request-body';
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import { type AnyKind, type Entry, type Problem, problem } from './record.ts';
@@ -16,8 +17,6 @@ export interface FileEntry {
   /** The pointers lead into the file. */
   readonly problems: Problem[];
 }
-
-const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
 /** Returns an entry before those that it contains. The field `parentField` of a record names its parent. */
 function flatten(kind: AnyKind, value: unknown, pointer: string, parent?: FileEntry): readonly FileEntry[] {
@@ -35,11 +34,11 @@ const flattenAll = (kind: AnyKind, values: unknown, pointer: string, parent?: Fi
 
 /** `roots` are the sections of a file, in the order in which they are written. */
 export function createEntryReader(roots: readonly AnyKind[], formats: Formats, mandatory: readonly string[] = []) {
-  const ajv = createAjv(formats);
+  const createCheck = createCompiler(formats);
   /** Returns a function that finds the problems of a value. */
   const compile = (schema: object): ((value: unknown) => readonly Problem[]) => {
-    const isValid = ajv.compile(schema);
-    return (value) => (isValid(value) ? [] : problemsOf(isValid.errors ?? [], formats));
+    const findErrors = createCheck(schema);
+    return (value) => problemsOf(findErrors(value));
   };
   const fileSchema: Schema = {
     type: 'object',
@@ -123,20 +122,12 @@ function findDuplicates(entries: readonly FileEntry[]): void {
   }
 }
 
-function problemsOf(errors: readonly ErrorObject[], formats: Formats): readonly Problem[] {
+function problemsOf(errors: readonly ErrorObject[]): readonly Problem[] {
   return errors.map((error) => {
     const { keyword, instancePath, params } = error;
     if (keyword === 'required') return problem(`${instancePath}/${escapePointer(params.missingProperty)}`, 'missing');
     if (keyword === 'additionalProperties')
       return problem(`${instancePath}/${escapePointer(params.additionalProperty)}`, 'unknown', 'is not known');
-    return problem(instancePath, 'invalid', hintOf(error, formats));
+    return problem(instancePath, 'invalid', validationMessage(error));
   });
-}
-
-function hintOf(error: ErrorObject, formats: Formats): string {
-  const { keyword, params } = error;
-  if (keyword === 'format') return formats[String(params.format)]?.hint ?? validationMessage(error);
-  if (keyword !== 'pattern') return validationMessage(error);
-  // The other patterns only exclude characters.
-  return params.pattern === timeOfDayPattern ? 'must be a time such as 07:30' : 'has a character that is not allowed';
 }

@@ -129,8 +129,11 @@ function validPart(entry: FileEntry): Entry {
   return Object.fromEntries([...Object.entries(entry.record).filter(isValid), ...standIns]);
 }
 
-/** Other records refer to an account by its id, which is not its key. */
-const idOf = ({ kind, record }: FileEntry): string => `${kind.name} ${record.id ?? record[kind.key]}`;
+/** Other records refer to an account by its id, which is not its key. An invalid id refers to nothing. */
+const idOf = ({ kind, record }: FileEntry): string => `${kind.name} ${textOf(record.id ?? record[kind.key])}`;
+
+/** `String` fails for an object such as `{ "toString": 1 }`. */
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** Returns the problem with a pointer into the file, which has no field for the record that contains another. */
 function located({ kind, pointer, parent }: FileEntry, found: Problem): Problem {
@@ -139,7 +142,7 @@ function located({ kind, pointer, parent }: FileEntry, found: Problem): Problem 
 }
 
 const rootKeyOf = ({ kind, record, parent }: FileEntry): string =>
-  parent ? rootKeyOf(parent) : String(record[kind.key]);
+  parent ? rootKeyOf(parent) : textOf(record[kind.key]);
 
 /**
  * Sorts the records by their root and their key, because two transactions that lock rows in the same order cannot wait

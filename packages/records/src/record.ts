@@ -116,9 +116,6 @@ export interface RecordKind<R extends object = Entry> {
 /** Only the kind itself knows the type of its records. Methods accept it, because their parameters are bivariant. */
 export type AnyKind = RecordKind<object>;
 
-/** An id or a name in a filter. */
-export const filterText = { type: 'string', minLength: 1, maxLength: 256 } as const;
-
 export const problem = (pointer: string, kind: Problem['kind'], hint = '', more: Partial<Problem> = {}): Problem => ({
   pointer,
   kind,

@@ -3,6 +3,7 @@ import { createHash, hash } from 'node:crypto';
 import type { Endpoint, Schema } from '@bay-booking/common/endpoint';
 import { ApiError } from '@bay-booking/common/errors';
 import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
+import { isStorable } from '@bay-booking/common/text';
 import { isUnavailable } from '@bay-booking/service/database/database';
 import { type RequestLocals, sendErrors } from '@bay-booking/service/http/app';
 import { hasReadableType, parseJsonObject, rawBody, readBytes } from '@bay-booking/service/http/request-body';
@@ -95,9 +96,8 @@ function createHandler(endpoint: Endpoint<Caller>, options: RouterOptions): Requ
     const dryRun = query.dryRun === true;
     const change: ChangeRequest = { clientId: caller.clientId, dryRun, key };
     const handle = async () => {
-      // PostgreSQL cannot compare these.
       const ids = Object.values(request.params).map(String);
-      if (ids.some((id) => id.includes('\0') || !id.isWellFormed())) throw errors.apiError('ERR00404');
+      if (!ids.every(isStorable)) throw errors.apiError('ERR00404');
       return endpoint.handle({
         params: request.params,
         query,

@@ -1,12 +1,5 @@
 // Validates names and e-mail addresses in forms and import files.
-
-/**
- * Bidirectional control characters are excluded too: they change the order in which a page shows the text around them.
- */
-export const textPattern = '[^\\p{Cc}\\p{Bidi_Control}]*';
-const entireText = new RegExp(`^${textPattern}$`, 'u');
-
-export const hasControlCharacter = (text: string): boolean => !entireText.test(text);
+import { hasFormat } from '@bay-booking/common/text';
 
 const maxNameLength = 100;
 
@@ -17,7 +10,7 @@ const maxNameLength = 100;
 export function validateName(name: string, missingText: string | undefined): string | undefined {
   if (name === '') return missingText;
   if (name.length > maxNameLength) return `Use ${maxNameLength} characters or fewer.`;
-  return hasControlCharacter(name) ? 'The name contains invisible control characters. Type it again.' : undefined;
+  return !hasFormat('name', name) ? 'The name contains invisible control characters. Type it again.' : undefined;
 }
 
 /** These characters could add a header or a second recipient to an e-mail. */

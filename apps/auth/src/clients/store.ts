@@ -1,6 +1,7 @@
 // Reads clients, and reads and writes personal access tokens (tables `client`, `client_secret`).
 //
 // A personal access token is a client that belongs to a service account (specification, "Bookings API access").
+import { isStorable } from '@bay-booking/common/text';
 import { type Database, jsonText, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import type { Audit } from '../audit/audit.ts';
 import type { Membership } from '../facilities/roles.ts';
@@ -117,8 +118,7 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
 
   return {
     async findActive(id: string): Promise<ActiveClient | undefined> {
-      // PostgreSQL cannot compare text that contains a NUL character.
-      if (id.includes('\0')) return undefined;
+      if (!isStorable(id)) return undefined;
       const [found] = await query<{ client: ActiveClient }>(db, activeClientQuery, [id]);
       return found?.client;
     },

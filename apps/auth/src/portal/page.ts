@@ -1,8 +1,8 @@
 // Provides what all pages of the portal need: the layout, the access checks, and forms that keep their input if the
 // user must sign in first.
+import { isText } from '@bay-booking/common/text';
 import type { Database } from '@bay-booking/service/database/database';
 import type { Request, Response } from 'express';
-import { hasControlCharacter } from '../accounts/field-rules.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Actor, ClientStore } from '../clients/store.ts';
 import type { AuthConfig } from '../config.ts';
@@ -59,13 +59,10 @@ export function timeZoneOf(facilities: readonly Pick<FacilityOfAccount, 'timeZon
 export const welcomeNotice = ({ name, role }: Pick<FacilityOfAccount, 'name' | 'role'>): string =>
   `Welcome to ${name}. Your role is ${roleNames[role]}.`;
 
-/** The maximum length of an id in an import file. */
-const maxIdLength = 256;
-
 /** Reads an id from the route. Returns the empty string, which is no id, for a text that cannot be an id. */
 export function idParameter(request: Request, name: string): string {
   const value = String(request.params[name] ?? '');
-  return value.length > maxIdLength || hasControlCharacter(value) ? '' : value;
+  return isText(value) ? value : '';
 }
 
 export const actorOf = (request: Request, signedIn: SignedIn): Actor => ({

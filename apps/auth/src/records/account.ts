@@ -1,9 +1,9 @@
 // The record account: a person or a service account, with its roles at facilities. Its id never changes.
 import { setImmediate } from 'node:timers/promises';
+import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import {
   createReads,
   type Entry,
-  filterText,
   findRepeated,
   type Outcome,
   outcomeOf,
@@ -17,7 +17,7 @@ import { errorCode, jsonText, type Queryable, query, type Transaction } from '@b
 import type { FromSchema } from 'json-schema-to-ts';
 import pLimit from 'p-limit';
 import { deleteAccountWithin } from '../account/deletion-store.ts';
-import { isEmailAddress, textPattern } from '../accounts/field-rules.ts';
+import { isEmailAddress } from '../accounts/field-rules.ts';
 import { validateNewPassword } from '../accounts/password-policy.ts';
 import { hashPassword, verifyPassword } from '../accounts/passwords.ts';
 import { membershipsOfAccount, newAccountId } from '../accounts/store.ts';
@@ -29,10 +29,10 @@ import { accountCounter, forgetFailures } from '../guard/failures-store.ts';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
 import { withdrawInvitations } from '../portal/members/member-store.ts';
 import { credentialsOfAccount, credentialsSchema, importCredentials, type StoredCredentials } from './credentials.ts';
-import { findDeleted, findMissing, isoTime, line, skipped, storeOperatorEvents, withoutNulls } from './outcomes.ts';
+import { findDeleted, findMissing, isoTime, skipped, storeOperatorEvents, withoutNulls } from './outcomes.ts';
 
 /** A line without spaces at its ends, because the sign-in page removes such spaces from the typed name. */
-const username = { ...line, pattern: `^(?!\\s)${textPattern}(?<!\\s)$` } as const;
+const username = { ...idSchema, pattern: '^\\S(?:.*\\S)?$' } as const;
 /** The parameters are limited, because they decide how much memory and time a sign-in takes. */
 const argon2id = '^\\$argon2id\\$v=19\\$m=\\d{1,5},t=\\d,p=\\d\\$[A-Za-z0-9+/]{11,}\\$[A-Za-z0-9+/]{22,}$';
 const role = { enum: Object.keys(roleNames) as readonly FacilityRole[] } as const;
@@ -42,13 +42,13 @@ const schema = {
   required: ['id', 'username'],
   additionalProperties: false,
   properties: {
-    id: line,
+    id: idSchema,
     username,
-    name: { ...line, maxLength: 100 },
-    email: { ...line, maxLength: 254 },
+    name: { ...nameSchema, maxLength: 100 },
+    email: { ...textSchema, maxLength: 254 },
     emailVerified: { type: 'boolean' },
     kind: { enum: ['user', 'service'] },
-    roles: { type: 'array', maxItems: 100, items: line },
+    roles: { type: 'array', maxItems: 100, items: textSchema },
     disabled: { type: 'boolean' },
     memberships: {
       type: 'array',
@@ -56,14 +56,14 @@ const schema = {
         type: 'object',
         required: ['facilityId', 'role'],
         additionalProperties: false,
-        properties: { facilityId: line, role },
+        properties: { facilityId: textSchema, role },
       },
     },
     password: { type: 'string', minLength: 1, maxLength: 256, writeOnly: true },
     passwordHash: { type: 'string', maxLength: 512, pattern: argon2id, writeOnly: true },
     // For demos and tests.
     totpSecret: { type: 'string', pattern: '^[A-Z2-7]{16,128}$', writeOnly: true },
-    recoveryCodes: { type: 'array', maxItems: 10, items: line, writeOnly: true },
+    recoveryCodes: { type: 'array', maxItems: 10, items: textSchema, writeOnly: true },
     credentials: credentialsSchema,
     secondFactor: { enum: ['none', 'totp', 'passkey', 'both'], readOnly: true },
     lockedUntil: { ...nullableTime, readOnly: true, description: 'Until when wrong passwords lock the account out.' },
@@ -165,10 +165,10 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
     schema,
     unique: { id: String, username: (name) => name.toLowerCase() },
     filters: {
-      facilityId: { ...filterText, description: 'Accounts with a role at this facility.' },
+      facilityId: { ...textSchema, description: 'Accounts with a role at this facility.' },
       role: { ...role, description: 'Accounts with this role, at the facility if one is named.' },
       disabled: { type: 'boolean', description: 'Whether the accounts are disabled.' },
-      email: { ...filterText, description: 'Accounts with this e-mail address.' },
+      email: { ...textSchema, description: 'Accounts with this e-mail address.' },
     },
     notes: {
       put: 'The password and the kind stay if they are left out. A new password ends the sessions and the lock-out and revokes the grants.',

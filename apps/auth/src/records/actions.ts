@@ -1,9 +1,10 @@
 // Describes and handles what operators do to accounts, clients, invitations and tokens besides changing their records.
 import { type Endpoint, type EndpointRequest, responseSchema } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
+import { textSchema } from '@bay-booking/common/text';
 import { change } from '@bay-booking/records/change';
 import type { RecordStore } from '@bay-booking/records/import';
-import { filterText, problem } from '@bay-booking/records/record';
+import { problem } from '@bay-booking/records/record';
 import { type Caller, changeOf, listEndpoint } from '@bay-booking/records/record-endpoints';
 import type { Transaction } from '@bay-booking/service/database/database';
 import { type createAccountEmails, emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
@@ -42,7 +43,7 @@ const string = { type: 'string' } as const;
 const nullable = { type: ['string', 'null'] } as const;
 const time = { type: 'string', format: 'date-time' } as const;
 const nullableTime = { type: ['string', 'null'], format: 'date-time' } as const;
-const facilityId = { ...filterText, description: 'Facility ID.' } as const;
+const facilityId = { ...textSchema, description: 'Facility ID.' } as const;
 const token = responseSchema({
   client_id: string,
   name: nullable,
@@ -223,7 +224,7 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
         type: 'object',
         required: ['email'],
         additionalProperties: false,
-        properties: { email: { type: 'string', minLength: 1, maxLength: 254 } },
+        properties: { email: { ...textSchema, maxLength: 254 } },
       },
       bodyExample: { email: 'owner@north.example' },
       success: {
@@ -296,7 +297,7 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       tag,
       summary: 'List personal access tokens',
       description: 'The tokens that are neither revoked nor expired, by id.',
-      filters: { accountId: { ...filterText, description: 'Account ID.' }, facilityId },
+      filters: { accountId: { ...textSchema, description: 'Account ID.' }, facilityId },
       item: token,
       list: listTokens,
       context: parts,

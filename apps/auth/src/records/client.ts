@@ -1,9 +1,9 @@
 // The record client: its metadata, its own settings, and the personal access tokens of service accounts.
 import { isDeepStrictEqual } from 'node:util';
+import { textSchema } from '@bay-booking/common/text';
 import {
   createReads,
   type Entry,
-  filterText,
   outcomeOf,
   type Problem,
   problem,
@@ -80,7 +80,7 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
     schema: clientSchema,
     // A client with a secret or an account is of another kind.
     standIns: { client_secret: 'x', client_secret_hashes: [{ sha256: 'x' }], accountId: '-' },
-    filters: { kind: { ...clientSchema.properties.kind, description: 'Kind of client.' }, accountId: filterText },
+    filters: { kind: { ...clientSchema.properties.kind, description: 'Kind of client.' }, accountId: textSchema },
     notes: {
       put: 'The secrets and the kind stay if they are left out. Of an operator, only the name can change.',
       remove: 'Revokes its grants and tokens. An operator can only be deleted by a command.',

@@ -1,8 +1,9 @@
 // Exports and imports the second factors and social identities of accounts (docs/import.md).
+import { textSchema } from '@bay-booking/common/text';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 
-const text = { type: 'string', minLength: 1, maxLength: 2000 } as const;
+const text = { ...textSchema, maxLength: 2000 } as const;
 const list = <const Properties extends object, Name extends keyof Properties>(
   properties: Properties,
   required: readonly Name[],

@@ -1,5 +1,6 @@
 // The record facility: no token names a facility that is disabled.
 import { responseSchema } from '@bay-booking/common/endpoint';
+import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import {
   checkTimeZone,
   createReads,
@@ -11,9 +12,9 @@ import {
 } from '@bay-booking/records/record';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
-import { findDeleted, line, storeOperatorEvents } from './outcomes.ts';
+import { findDeleted, storeOperatorEvents } from './outcomes.ts';
 
-const schema = responseSchema({ id: line, name: line, timeZone: line, disabled: { type: 'boolean' } });
+const schema = responseSchema({ id: idSchema, name: nameSchema, timeZone: textSchema, disabled: { type: 'boolean' } });
 type Facility = FromSchema<typeof schema>;
 
 const defaults = { timeZone: 'UTC', disabled: false };

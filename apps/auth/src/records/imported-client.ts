@@ -1,12 +1,12 @@
 // Converts a client of an import file to the form that is stored, and checks our own rules for clients, also those of
 // high-security clients (docs/behaviour-auth.md, "High-security clients").
 import { isDeepStrictEqual } from 'node:util';
+import { nameSchema, textSchema } from '@bay-booking/common/text';
 import { isLoopback } from '@bay-booking/service/public-address';
 import type { FromSchema } from 'json-schema-to-ts';
 import { accessLevels, clientSettingSchemas, type StoredClient, usesSecret } from '../clients/metadata.ts';
 import type { ClientMetadataError, ClientValidator } from '../oidc/clients/validation.ts';
 import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
-import { line } from './outcomes.ts';
 
 /** A client id or client secret (RFC 6749 appendix A.1 and A.2). Unlike the RFC, we do not allow spaces. */
 const visibleAscii = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' } as const;
@@ -15,15 +15,16 @@ export const clientSchema = {
   type: 'object',
   required: ['client_id'],
   properties: {
-    client_id: visibleAscii,
+    client_id: { ...visibleAscii, format: 'id' },
     client_secret: { ...visibleAscii, writeOnly: true },
     scope: { type: 'string', maxLength: 2000 },
     kind: { enum: ['standard', 'driving-range', 'personal-access-token'] },
     pkce: { enum: ['required', 'optional'] },
-    accountId: line,
+    accountId: textSchema,
     access: { enum: accessLevels },
-    facilities: { type: 'array', items: line },
-    name: line,
+    facilities: { type: 'array', items: textSchema },
+    name: nameSchema,
+    client_name: nameSchema,
     client_secret_hashes: {
       type: 'array',
       writeOnly: true,

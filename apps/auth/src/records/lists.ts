@@ -1,6 +1,5 @@
 // Reads the audit trail of operators, invitations and personal access tokens, and withdraws invitations.
-
-import { filterText } from '@bay-booking/records/record';
+import { textSchema } from '@bay-booking/common/text';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { createList } from '@bay-booking/service/page-statements';
 import { isActiveClient } from '../clients/store.ts';
@@ -17,7 +16,7 @@ export const operatorEvents = {
               else 'export' end as target, coalesce(e.account_id, e.detail ->> 'account') as account, a.username
     from audit_event e left join account a on a.id = coalesce(e.account_id, e.detail ->> 'account')
    where e.detail ? 'operator'`,
-  filters: { account: { ...filterText, description: 'The id or user name of an account.' } },
+  filters: { account: { ...textSchema, description: 'The id or user name of an account.' } },
   conditions: { account: 'account = {account} or lower(username) = lower({account})' },
 };
 

@@ -1,10 +1,7 @@
 // Locks records, stores the audit events of their changes, and finds what they refer to.
 import type { ChangeContext } from '@bay-booking/records/record';
 import { type Queryable, query } from '@bay-booking/service/database/database';
-import { textPattern } from '../accounts/field-rules.ts';
 import { type AuditEvent, storeEvents } from '../audit/audit.ts';
-
-export const line = { type: 'string', minLength: 1, maxLength: 256, pattern: `^${textPattern}$` } as const;
 
 /** An arbitrary number that no other lock uses. */
 const lockKey = 4_206_912_023;

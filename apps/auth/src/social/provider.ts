@@ -1,5 +1,5 @@
 // Defines the interface of a social provider, and of a type of providers in types/, and checks the profile of a user.
-import { hasControlCharacter } from '../accounts/field-rules.ts';
+import { hasFormat, isText } from '@bay-booking/common/text';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
 
 /** The settings that all types of providers have. Each type has further settings. */
@@ -84,7 +84,7 @@ export class ProfileError extends Error {
 }
 
 const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' && value.length <= 300 ? value : undefined;
+  typeof value === 'string' && value.length <= 300 && isText(value) ? value : undefined;
 
 /** @throws {ProfileError} if the claims contain no user id */
 export function identityFrom(provider: string, claims: Readonly<Record<string, unknown>>): SocialIdentity {
@@ -95,7 +95,7 @@ export function identityFrom(provider: string, claims: Readonly<Record<string, u
   return {
     provider,
     subject,
-    name: name !== undefined && hasControlCharacter(name) ? undefined : name,
+    name: name !== undefined && hasFormat('name', name) ? name : undefined,
     email: textOf(claims.email),
     // Apple sends the text `true` instead of the boolean.
     emailVerified: claims.email_verified === true || claims.email_verified === 'true',

@@ -1,10 +1,10 @@
 // Validates the bay and times of a booking or hold request and finds the bay's facility.
 import type { ApiError, Problem } from '@bay-booking/common/errors';
+import { isText } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import type { Config } from '../config.ts';
 import { badRequest, problemOf, problemsOf } from '../errors.ts';
-import { isText } from '../http/schemas.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { findDateErrors, parseDates } from '../time/date-times.ts';
 import type { Times } from '../time/interval.ts';

@@ -1,6 +1,7 @@
 // Defines the JSON Schemas of availability.
+import { textSchema } from '@bay-booking/common/text';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
-import { dateTimeSchema as dateTime, idsSchema, noLinksSchema, responseSchema, textSchema } from '../http/schemas.ts';
+import { dateTimeSchema as dateTime, idsSchema, noLinksSchema, responseSchema } from '../http/schemas.ts';
 
 const string = { type: 'string' } as const;
 

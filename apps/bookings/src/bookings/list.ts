@@ -1,10 +1,10 @@
 // Handles GET /api/bookings and GET /api/bays/{id}/upcoming-bookings: searches bookings and returns a page.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { PageRequest } from '@bay-booking/common/page';
+import { isText } from '@bay-booking/common/text';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
-import { isText } from '../http/schemas.ts';
 import type { ApiRequest } from '../http/shared-services.ts';
 import { bookingItem } from './resource.ts';
 import type { Criteria } from './search/criteria.ts';

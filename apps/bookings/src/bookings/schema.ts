@@ -1,14 +1,9 @@
 // Defines the JSON Schemas of bookings and booking requests. They validate requests and are part of the OpenAPI
 // document (specification, "Booking").
 import { linksSchema } from '@bay-booking/common/links';
+import { anyFormat, textSchema } from '@bay-booking/common/text';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
-import {
-  dateTimeSchema as dateTime,
-  editLinksSchema,
-  patternWithout,
-  responseSchema,
-  textSchema,
-} from '../http/schemas.ts';
+import { dateTimeSchema as dateTime, editLinksSchema, responseSchema } from '../http/schemas.ts';
 import { optionalFields } from './storage/columns.ts';
 
 const externalBookingId = { ...textSchema, description: 'Reference owned by the client; unique over the service.' };
@@ -19,12 +14,12 @@ export const metadataSchema = {
   maxProperties: 20,
   propertyNames: { pattern: '^[A-Za-z0-9_.-]{1,40}$' },
   // PostgreSQL cannot store NUL and lone surrogates.
-  additionalProperties: { type: 'string', maxLength: 500, pattern: patternWithout('\\u0000') },
+  additionalProperties: { type: 'string', maxLength: 500, format: 'note' },
 } as const;
 
 const updateFields = {
   // The schema allows every string: a string that cannot be an id gets ERR00012, like any other id that does not exist.
-  bayId: { type: 'string', description: 'Bay to book.' },
+  bayId: { type: 'string', format: anyFormat, description: 'Bay to book.' },
   userAlias: { ...textSchema, description: 'Alias of the user who makes the booking.' },
   startDate: { ...dateTime, description: 'Start, in UTC unless it has a zone; digits beyond milliseconds are cut.' },
   endDate: { ...dateTime, description: 'End, not before the start and not in the past.' },

@@ -1,7 +1,8 @@
 // Defines the JSON Schemas of closures and of the requests for closures.
 import { linkSchema } from '@bay-booking/common/links';
+import { textSchema } from '@bay-booking/common/text';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
-import { dateTimeSchema as dateTime, editLinksSchema, idsSchema, responseSchema, textSchema } from '../http/schemas.ts';
+import { dateTimeSchema as dateTime, editLinksSchema, idsSchema, responseSchema } from '../http/schemas.ts';
 
 // The validation treats a field whose value is null as missing, so the schemas of `bayIds` and `locationId` do not
 // mention null.

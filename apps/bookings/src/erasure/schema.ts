@@ -1,5 +1,6 @@
 // Defines the JSON Schemas of erasures.
-import { idsSchema, responseSchema, textSchema } from '../http/schemas.ts';
+import { textSchema } from '@bay-booking/common/text';
+import { idsSchema, responseSchema } from '../http/schemas.ts';
 
 export const maxErasedBookings = 500;
 

@@ -1,6 +1,7 @@
 // Defines the JSON Schemas of holds and of the requests for holds.
 import { linksSchema } from '@bay-booking/common/links';
-import { dateTimeSchema as dateTime, responseSchema, textSchema } from '../http/schemas.ts';
+import { textSchema } from '@bay-booking/common/text';
+import { dateTimeSchema as dateTime, responseSchema } from '../http/schemas.ts';
 import { holdSeconds } from './hold.ts';
 
 const seconds = { type: 'integer', minimum: holdSeconds.min, maximum: holdSeconds.max } as const;

@@ -1,12 +1,12 @@
 // Describes and handles the endpoints for opening hours (docs/behaviour.md, "Opening hours and closures").
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
+import { isText, textSchema } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { defineEndpoint, deletionParts, etagHeader, ifMatchHeader, ifNoneMatchHeader } from '../http/endpoint-parts.ts';
 import { checkIfMatch, versionedResponse } from '../http/response.ts';
-import { isText, textSchema } from '../http/schemas.ts';
 import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
 import { knownFields, type OpeningHours } from './hours.ts';
 import { openingHoursSchema, setOpeningHoursSchema } from './schema.ts';

@@ -1,8 +1,8 @@
 // Describes and handles the endpoints for locations and bays.
+import { isText, textSchema } from '@bay-booking/common/text';
 import { apiError } from '../errors.ts';
 import { defineEndpoint, pageSuccess } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
-import { isText, textSchema } from '../http/schemas.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import { bayExample, bayResource, locationResource } from './resource.ts';
 import { bayListSchema, bayQuerySchema, locationListSchema, locationQuerySchema, locationSchema } from './schema.ts';

@@ -1,7 +1,8 @@
 // Defines the JSON Schemas of locations and bays, and of the query parameters of their lists.
 import { linksSchema } from '@bay-booking/common/links';
+import { textSchema } from '@bay-booking/common/text';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
-import { idsSchema, noLinksSchema, responseSchema, textSchema } from '../http/schemas.ts';
+import { idsSchema, noLinksSchema, responseSchema } from '../http/schemas.ts';
 
 export const locationSchema = responseSchema({
   id: { ...textSchema, description: 'Location ID.' },

@@ -1,20 +1,21 @@
 // The record bay: it belongs to one location, and can move with its bookings to another one of the facility.
 import type { MakeLink } from '@bay-booking/common/links';
+import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import type { RecordKind } from '@bay-booking/records/record';
 import { send, type Transaction } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import { binOf, locationSpans } from '../changes/totals/bins.ts';
-import { patternWithout, responseSchema, textSchema } from '../http/schemas.ts';
+import { responseSchema } from '../http/schemas.ts';
 import { lockFacility } from '../places/locks.ts';
 import { placeReads, upsertPlaces } from './places.ts';
 import { removePlace } from './removal.ts';
 
 const locationId = { ...textSchema, description: 'The location of the bay.' } as const;
-// May be empty and contain line breaks, but nothing that PostgreSQL cannot store (NUL, lone surrogates).
-const description = { type: 'string', maxLength: 2000, pattern: patternWithout('\\u0000') } as const;
+// May be empty and contain line breaks.
+const description = { type: 'string', maxLength: 2000, format: 'note' } as const;
 const schema = responseSchema({
-  id: textSchema,
-  name: textSchema,
+  id: idSchema,
+  name: nameSchema,
   description,
   kind: textSchema,
   bookable: { type: 'boolean' },

@@ -1,13 +1,14 @@
 // The record facility: its time zone is the one of its opening hours and of `todayOnly`.
+import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import { checkTimeZone, outcomeOf, problem, type RecordKind, Stored } from '@bay-booking/records/record';
 import { query, send, type Transaction } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
-import { responseSchema, textSchema } from '../http/schemas.ts';
+import { responseSchema } from '../http/schemas.ts';
 import { lockFacility } from '../places/locks.ts';
 import type { createLocationKind } from './location.ts';
 import { findRows, placeReads, storeDeletion, storeOutcomes } from './places.ts';
 
-const schema = responseSchema({ id: textSchema, name: textSchema, timeZone: textSchema });
+const schema = responseSchema({ id: idSchema, name: nameSchema, timeZone: textSchema });
 type Facility = FromSchema<typeof schema>;
 
 const table = { table: 'facility', columns: 'id, name, time_zone as "timeZone"', conditions: {} } as const;

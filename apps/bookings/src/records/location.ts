@@ -1,8 +1,9 @@
 // The record location: it belongs to one facility and may have opening hours.
 import type { MakeLink } from '@bay-booking/common/links';
+import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import { type Entry, findRepeated, type Problem, type RecordKind } from '@bay-booking/records/record';
 import { send } from '@bay-booking/service/database/database';
-import { responseSchema, textSchema } from '../http/schemas.ts';
+import { responseSchema } from '../http/schemas.ts';
 import { knownFields, type OpeningHours } from '../opening-hours/hours.ts';
 import { importedHoursSchema } from '../opening-hours/schema.ts';
 import type { createBayKind } from './bay.ts';
@@ -17,7 +18,7 @@ const openingHours = {
 } as const;
 
 /** A location that has no opening hours is always open. */
-const schema = responseSchema({ id: textSchema, name: textSchema, openingHours, facilityId }, ['openingHours']);
+const schema = responseSchema({ id: idSchema, name: nameSchema, openingHours, facilityId }, ['openingHours']);
 type Location = Readonly<Record<'id' | 'facilityId' | 'name', string>> & {
   readonly openingHours?: OpeningHours | null;
 };

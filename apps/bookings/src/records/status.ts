@@ -1,11 +1,12 @@
 // Describes and handles the status of a facility and records when facilities were last used.
 import { type Endpoint, endpointDefiner } from '@bay-booking/common/endpoint';
+import { isText } from '@bay-booking/common/text';
 import type { Caller as Operator } from '@bay-booking/records/record-endpoints';
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { LRUCache } from 'lru-cache';
 import type { Caller } from '../auth/caller.ts';
-import { isText, responseSchema } from '../http/schemas.ts';
+import { responseSchema } from '../http/schemas.ts';
 import { isDisabledFacility } from '../webhooks/disabled-store.ts';
 import { placeErrors } from './records.ts';
 

@@ -1,9 +1,10 @@
 // Defines every filter of GET /api/bookings in one table: its schema, its SQL condition, and whether an index finds the
 // few bookings that match. The search, its totals, the OpenAPI document and the types derive from this table.
+import { textSchema } from '@bay-booking/common/text';
 import type { FromSchema } from 'json-schema-to-ts';
 import { oneOf, type Size } from '../../database/sql.ts';
 import { defaultPageSizes, listQuerySchema } from '../../http/pagination.ts';
-import { dateTimeSchema as dateTime, idsSchema, textSchema } from '../../http/schemas.ts';
+import { dateTimeSchema as dateTime, idsSchema } from '../../http/schemas.ts';
 import { metadataSchema } from '../schema.ts';
 
 interface Filter {

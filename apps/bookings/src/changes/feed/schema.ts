@@ -1,8 +1,8 @@
 // Defines the JSON Schemas of the change feed.
 import type { Schema } from '@bay-booking/common/endpoint';
 import { linksSchema } from '@bay-booking/common/links';
+import { textSchema } from '@bay-booking/common/text';
 import { actorSchema } from '../../http/endpoint-parts.ts';
-import { textSchema } from '../../http/schemas.ts';
 
 const maxFeedLimit = 1000;
 export const defaultFeedLimit = 500;

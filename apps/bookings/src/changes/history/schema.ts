@@ -1,8 +1,9 @@
 // Defines the JSON Schemas of the history.
+import { textSchema } from '@bay-booking/common/text';
 
 import { actorSchema } from '../../http/endpoint-parts.ts';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../../http/pagination.ts';
-import { dateTimeSchema as dateTime, idsSchema, responseSchema, textSchema } from '../../http/schemas.ts';
+import { dateTimeSchema as dateTime, idsSchema, responseSchema } from '../../http/schemas.ts';
 import { changeActions } from '../log.ts';
 
 const action = { type: 'string', enum: changeActions } as const;

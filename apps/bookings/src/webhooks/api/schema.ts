@@ -1,16 +1,11 @@
 // Defines the JSON Schemas of webhooks, of their deliveries, and of the requests that create and change them.
 import { linksSchema } from '@bay-booking/common/links';
+import { textSchema } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { FromSchema } from 'json-schema-to-ts';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../../http/pagination.ts';
-import {
-  dateTimeSchema as dateTime,
-  idsSchema,
-  patternWithout,
-  responseSchema,
-  textSchema,
-} from '../../http/schemas.ts';
+import { dateTimeSchema as dateTime, idsSchema, responseSchema } from '../../http/schemas.ts';
 import { bookingEvents, deliveryStates, webhookStates } from '../webhook.ts';
 
 const nullable = <const T extends string>(type: T) => [type, 'null'] as const;
@@ -22,7 +17,7 @@ const url = {
   minLength: 1,
   maxLength: 2048,
   // No spaces and no control characters.
-  pattern: patternWithout('\\u0000-\\u0020\\u007f-\\u009f'),
+  pattern: '^[^\\u0000-\\u0020\\u007f-\\u009f]*$',
   description: 'The address of the receiver: https, without user information, at a public address.',
 } as const;
 const events = {

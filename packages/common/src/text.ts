@@ -1,0 +1,80 @@
+// States which strings from outside are valid: formats that schemas name, and a check of whole values.
+
+/** A format of strings. Its pattern has no look-around and no surrogates, so that every language can compile it. */
+export interface TextFormat {
+  readonly pattern: string;
+  readonly hint: string;
+}
+
+const controls = '\\u0000-\\u001f\\u007f-\\u009f';
+/** They change the order in which a page shows the text around them (Unicode: Bidi_Control). */
+const directional = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
+const ofName = controls + directional;
+const noControls = 'must not contain control characters';
+const noInvisible = 'must not contain control characters, also none for the direction of text';
+
+export const textFormats = {
+  text: { pattern: `^[^${controls}]*$`, hint: noControls },
+  /** Also contains line breaks. */
+  note: { pattern: '^[^\\u0000]*$', hint: 'must not contain NUL' },
+  /** What people see on pages. */
+  name: { pattern: `^[^${ofName}]*$`, hint: noInvisible },
+  /** A segment of a path: every URL parser resolves `.` and `..`. `minLength` reports an empty one. */
+  id: {
+    pattern: `^$|^(?:[^.${ofName}][^${ofName}]*|\\.[^.${ofName}][^${ofName}]*|\\.\\.[^${ofName}]+)$`,
+    hint: `must not be . or .., and ${noInvisible}`,
+  },
+} as const satisfies Readonly<Record<string, TextFormat>>;
+
+const length = { type: 'string', minLength: 1, maxLength: 256 } as const;
+/** For a string that is only compared, by code that rejects what PostgreSQL cannot store. */
+export const anyFormat = 'any';
+export const textSchema = { ...length, format: 'text' } as const;
+export const nameSchema = { ...length, format: 'name' } as const;
+export const idSchema = { ...length, format: 'id' } as const;
+
+/** `u` counts a character such as 🏌 once. */
+const expressions = new Map(
+  Object.entries(textFormats).map(([format, { pattern }]) => [format, new RegExp(pattern, 'u')]),
+);
+
+/** Whether PostgreSQL can store the text. */
+export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
+
+/** A lone surrogate is the only character that the patterns do not exclude. */
+export const hasFormat = (format: keyof typeof textFormats, text: string): boolean =>
+  text.isWellFormed() && expressions.get(format)?.test(text) === true;
+
+/** Whether an id in a path is possible. `length` counts a character such as 🏌 twice. */
+export const isText = (text: string): boolean =>
+  text !== '' && text.length <= 2 * length.maxLength && hasFormat('text', text);
+
+export const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
+/** No request needs more levels. Functions that call themselves would fail at some thousands. */
+const maxDepth = 100;
+const unstorable = 'must not contain NUL or half a surrogate pair';
+const maxErrors = 100;
+
+export interface TextError {
+  /** A JSON Pointer (RFC 6901). */
+  readonly pointer: string;
+  readonly hint: string;
+}
+
+/** Finds strings and names of fields that PostgreSQL cannot store, at any depth. */
+export function findTextErrors(value: unknown): readonly TextError[] {
+  const errors: TextError[] = [];
+  const visit = (current: unknown, pointer: string, depth: number): void => {
+    if (errors.length === maxErrors) return;
+    if (typeof current === 'string' && !isStorable(current)) errors.push({ pointer, hint: unstorable });
+    if (typeof current !== 'object' || current === null) return;
+    if (depth === maxDepth) return void errors.push({ pointer, hint: `must not have more than ${maxDepth} levels` });
+    for (const [name, inner] of Object.entries(current)) {
+      const path = `${pointer}/${escapePointer(name)}`;
+      if (isStorable(name)) visit(inner, path, depth + 1);
+      else errors.push({ pointer: path, hint: `has a name that ${unstorable}` });
+    }
+  };
+  visit(value, '', 0);
+  return errors;
+}
