@@ -145,8 +145,8 @@ describe('PUT', () => {
     ['/clients/c', { redirect_uris: ['https://c.example/cb#x'], client_secret: 's' }, [['ERR00002', '/redirect_uris']]],
     ['/clients/c', { token_endpoint_auth_method: 'client_secret_basic' }, [['ERR00001', '/client_secret']]],
     ['/facilities?pageSize=0', undefined, [['ERR00002', '/pageSize']]],
-    ['/facilities/f', { name: 'a\0', timeZone: '\ud800' }, ['/name', '/timeZone'].map((field) => ['ERR00002', field])],
-    ['/facilities/f', { id: { toString: 1 }, name: '\u2066F' }, ['/name', '/id'].map((field) => ['ERR00002', field])],
+    ['/facilities/f', { name: 'a\ud800' }, [['ERR00002', '/name']]],
+    ['/facilities/f', { id: { toString: 1 }, name: '\u2066F' }, ['/id', '/name'].map((field) => ['ERR00002', field])],
     [
       '/clients/c',
       { client_name: '\u202ec', jwks: { keys: [{ kty: '\ud800' }] }, client_secret: 's' },
