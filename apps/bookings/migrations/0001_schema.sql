@@ -316,6 +316,9 @@ create table webhook_cursor (
   -- A replay sends the changes after replay_number up to replay_until again. Null: there is no replay.
   replay_number bigint,
   replay_until bigint,
+  -- Where the replay began. A replay after replay_next continues it.
+  replay_from bigint,
+  replay_next bigint,
   constraint webhook_cursor_pk primary key (webhook_id, facility_id)
 );
 -- The feeder finds the cursors of a facility that has changed.

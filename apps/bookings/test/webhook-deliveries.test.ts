@@ -360,7 +360,7 @@ test('changes during a pause of the webhook are sent after the pause', async () 
   expect((await receiver.received(2))[1]?.event.data.booking?.id).toBe(booking.id);
 });
 
-test('a replay sends again all changes after a number, as booking.updated and booking.deleted', async () => {
+test('a replay sends again all changes after a number, with the types that their events would have had', async () => {
   const { receiver, path } = await registerReceiver();
   const existing = await book();
   const deleted = await book();
@@ -373,9 +373,29 @@ test('a replay sends again all changes after a number, as booking.updated and bo
   expect(replayed.body).toEqual({ events: 2, next: null });
   const again = (await receiver.received(5)).slice(3).map(({ event }) => [event.type, event.data.booking?.id]);
   expect(again.sort()).toEqual([
+    ['booking.created', existing.id],
     ['booking.deleted', deleted.id],
-    ['booking.updated', existing.id],
   ]);
+  const { bayId, startDate, endDate } = existing;
+  const change = { bayId, startDate, endDate, userAlias: 'Bob' };
+  await system.call('PUT', `/api/bookings/${existing.id}`, { body: change });
+  await receiver.received(6);
+  const created = await registerReceiver({ events: ['booking.created'] });
+  for (const [after, type] of [
+    [Math.max(...first), 'booking.updated'],
+    [Math.min(...first) - 1, 'booking.created'],
+  ] as const) {
+    const count = receiver.events.length;
+    const body = { facilityId: 'fac-north', afterChangeNumber: after };
+    expect((await replay(body)).body).toEqual({ events: 2, next: null });
+    const events = (await receiver.received(count + 2)).slice(count).map(({ event }) => event);
+    expect(events).toContainEqual(
+      expect.objectContaining({ type, data: expect.objectContaining({ booking: expect.objectContaining(change) }) }),
+    );
+    const ofCreated = await system.call('POST', `${created.path}/replay`, { body });
+    expect(ofCreated.body).toEqual({ events: type === 'booking.created' ? 1 : 0, next: null });
+  }
+  expect((await created.receiver.received(1))[0]?.event.data.booking?.id).toBe(existing.id);
   const last = Math.max(...receiver.events.map(({ event }) => event.data.modified ?? 0));
   const nothing = await replay({ facilityId: 'fac-north', afterChangeNumber: last });
   expect(nothing.body).toEqual({ events: 0, next: null });

@@ -9,16 +9,17 @@ const system = useFixture(() => createTestSystem({ now: () => new Date(Date.now(
 const url = 'https://partner.example/hook';
 
 beforeAll(async () => {
-  // 12,000 bookings. Only their changes matter here.
+  // 12,000 bookings. Only their changes matter here. The first 1,000 came to the facility long before the last change.
   await query(
     system.db,
     `insert into booking_change (facility_id, booking_id, version, number, first_number, latest, at, action, after)
-    select 'fac-north', gen_random_uuid(), 1, n, n, true, now(), 'created', '{}' from generate_series(1, 12000) n`,
+    select 'fac-north', gen_random_uuid(), 1, n, case when n > 11000 then n - 11000 else n end, true, now(), 'created', '{}'
+    from generate_series(1, 12000) n`,
   );
   await query(system.db, "update facility set change_number = 12000 where id = 'fac-north'");
 });
 
-async function register(events = ['booking.updated', 'booking.deleted']): Promise<string> {
+async function register(events = ['booking.created', 'booking.updated', 'booking.deleted']): Promise<string> {
   const body = { url, events, facilityIds: ['fac-north'] };
   return (await system.call('POST', '/api/webhooks', { body })).body.id;
 }
@@ -72,6 +73,12 @@ test('a replay does not send the changes between it and an earlier replay that w
   expect(rows).toEqual([{ replayed_events: 0 }]);
 });
 
-test('only events of the selected types count', async () => {
-  expect((await replay(await register(['booking.created']), 0)).body).toEqual({ events: 0, next: 10_000 });
+test('only events of the selected types count, and a replay that continues another one has its types', async () => {
+  expect((await replay(await register(['booking.updated']), 0)).body).toEqual({ events: 0, next: 10_000 });
+  expect((await replay(await register(['booking.created']), 10_000)).body).toEqual({ events: 1_000, next: null });
+  expect((await replay(await register(['booking.updated']), 10_000)).body).toEqual({ events: 1_000, next: null });
+  const id = await register(['booking.created']);
+  expect((await replay(id, 0)).body).toEqual({ events: 10_000, next: 10_000 });
+  clockAheadMs += 3_600_000;
+  expect((await replay(id, 10_000)).body).toEqual({ events: 2_000, next: null });
 });

@@ -535,7 +535,7 @@ export interface paths {
         put?: never;
         /**
          * Send changes again
-         * @description Sends the bookings of a facility that have changed since a change number, as new deliveries of the types booking.updated and booking.deleted. A webhook gets at most 10,000 such events in an hour. If `next` is a number, continue after it.
+         * @description Sends the bookings of a facility that have changed since a change number, as new deliveries: booking.created for those that came to the facility since, else booking.updated or booking.deleted. A webhook gets at most 10,000 such events in an hour. If `next` is a number, continue after it.
          */
         post: operations["replayWebhook"];
         delete?: never;
@@ -5447,7 +5447,7 @@ export interface operations {
                  *       "timestamp": "2026-04-30T18:21:07.123Z",
                  *       "data": {
                  *         "facilityId": "fac-north",
-                 *         "modified": 4711,
+                 *         "modified": 4712,
                  *         "actor": {
                  *           "clientId": "demo-pat-north",
                  *           "subject": "acc-bot-north"
@@ -5517,7 +5517,7 @@ export interface operations {
                  *       "timestamp": "2026-04-30T18:21:07.123Z",
                  *       "data": {
                  *         "facilityId": "fac-north",
-                 *         "modified": 4711,
+                 *         "modified": 4713,
                  *         "actor": {
                  *           "clientId": "demo-pat-north",
                  *           "subject": "acc-bot-north"

@@ -62,13 +62,14 @@ from facility left join (
 const logStatement = `select ${changeColumns}
 from booking_change where facility_id = $1 and number > $2::bigint order by booking_change.number limit $3`;
 
-// The changes after $2, up to $3. Only the first $4 are counted.
+// The changes after $2, up to $3. Only the first $4 are counted. Created: the booking came to the facility after $5.
 const countStatement = `select max(number) filter (where position <= $4)::float8 as last,
   coalesce(bool_or(position > $4), false) as "hasMore",
-  count(*) filter (where position <= $4 and has_after)::int as updated,
+  count(*) filter (where position <= $4 and has_after and first_number > $5::bigint)::int as created,
+  count(*) filter (where position <= $4 and has_after and first_number <= $5::bigint)::int as updated,
   count(*) filter (where position <= $4 and not has_after and has_before)::int as deleted
 from (
-  select number, after is not null as has_after, before is not null as has_before,
+  select number, first_number, after is not null as has_after, before is not null as has_before,
     row_number() over (order by number) as position
   from booking_change where facility_id = $1 and latest and number > $2::bigint and number <= $3::bigint
   order by number limit $4::int + 1
@@ -78,6 +79,7 @@ const latestStatement = `select ${changeColumns} from booking_change
 where facility_id = $1 and booking_id = $2 and latest and number is not null`;
 
 export interface ChangeCount {
+  readonly created: number;
   readonly updated: number;
   readonly deleted: number;
   /** The number of the last change that is counted. Null if no change is counted. */
@@ -131,9 +133,16 @@ export function createFeedStore(db: Database) {
       };
     },
 
-    /** Counts up to `limit` changes after the number `after`, up to `until`. */
-    countChanges: async (facilityId: string, after: number, until: number, limit: number): Promise<ChangeCount> => {
-      const [count] = await query<ChangeCount>(db, countStatement, [facilityId, after, until, limit]);
+    /**
+     * Counts up to `limit` changes after the number `after`, up to `until`. Bookings that came to the facility after
+     * `from` count as created.
+     */
+    countChanges: async (
+      facilityId: string,
+      { from, after, until }: { readonly from: number; readonly after: number; readonly until: number },
+      limit: number,
+    ): Promise<ChangeCount> => {
+      const [count] = await query<ChangeCount>(db, countStatement, [facilityId, after, until, limit, from]);
       return count as ChangeCount;
     },
   };

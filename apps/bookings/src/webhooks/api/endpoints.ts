@@ -190,9 +190,9 @@ export function createWebhookEndpoints(services: WebhookServices) {
       tag,
       summary: 'Send changes again',
       description:
-        'Sends the bookings of a facility that have changed since a change number, ' +
-        'as new deliveries of the types booking.updated and booking.deleted. A webhook gets at most 10,000 such events ' +
-        'in an hour. If `next` is a number, continue after it.',
+        'Sends the bookings of a facility that have changed since a change number, as new deliveries: booking.created ' +
+        'for those that came to the facility since, else booking.updated or booking.deleted. A webhook gets at most ' +
+        '10,000 such events in an hour. If `next` is a number, continue after it.',
       params,
       body: replaySchema,
       bodyExample: { facilityId: 'fac-north', afterChangeNumber: 4711 },

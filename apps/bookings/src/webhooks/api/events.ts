@@ -36,7 +36,7 @@ const summaries = {
 export function documentedWebhooks(bookingEvent: Schema, bookingExample: object): readonly DocumentedWebhook[] {
   const exampleTime = '2026-04-30T18:21:07.123Z';
   return [
-    ...bookingEvents.map((name) => ({
+    ...bookingEvents.map((name, index) => ({
       name,
       summary: summaries[name],
       description:
@@ -45,7 +45,7 @@ export function documentedWebhooks(bookingEvent: Schema, bookingExample: object)
       bodyExample: {
         type: name,
         timestamp: exampleTime,
-        data: { facilityId: 'fac-north', modified: 4711, actor: actorExample, booking: bookingExample },
+        data: { facilityId: 'fac-north', modified: 4711 + index, actor: actorExample, booking: bookingExample },
       },
     })),
     {

@@ -130,18 +130,23 @@ export async function replayChanges(
   // Deletions up to `removedNumber` were removed from the feed, so the replay would lack some deletions.
   const { removedNumber } = await feed.changesAfter(facilityId, afterChangeNumber, 0);
   if (afterChangeNumber < removedNumber) throw apiError('ERR00410');
-  const count = await feed.countChanges(facilityId, afterChangeNumber, until, maxReplayedEvents);
-  const { updated, deleted, last, hasMore } = count;
-  const events =
-    (webhook.events.includes('booking.updated') ? updated : 0) +
-    (webhook.events.includes('booking.deleted') ? deleted : 0);
-  if (events > 0 && last !== null) {
+  const cursor = { webhookId: webhook.id, facilityId };
+  const from = await cursors.findReplayStart(cursor, afterChangeNumber);
+  const count = await feed.countChanges(facilityId, { from, after: afterChangeNumber, until }, maxReplayedEvents);
+  const counts = {
+    'booking.created': count.created,
+    'booking.updated': count.updated,
+    'booking.deleted': count.deleted,
+  };
+  const events = webhook.events.reduce((sum, type) => sum + counts[type], 0);
+  const next = count.hasMore ? count.last : null;
+  if (count.last !== null && (events > 0 || next !== null)) {
     const at = now();
-    const replay = { from: afterChangeNumber, to: last, events };
-    const retryAt = await cursors.startReplay({ webhookId: webhook.id, facilityId }, replay, at);
+    const replay = { from, after: afterChangeNumber, until: count.last, next, events };
+    const retryAt = await cursors.startReplay(cursor, replay, at);
     if (retryAt) throw tooManyEvents(retryAt, at);
   }
-  return { status: 202, body: { events, next: hasMore ? last : null } };
+  return { status: 202, body: { events, next } };
 }
 
 function tooManyEvents(retryAt: Date, now: Date): ApiError {

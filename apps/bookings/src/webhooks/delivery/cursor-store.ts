@@ -34,7 +34,7 @@ const statements = {
 from webhook_cursor join webhook on webhook.id = webhook_id
 where ${canMove}`,
   findReplays: `select webhook_id as "webhookId", facility_id as "facilityId", number::float8 as number, events,
-  replay_number::float8 as "replayNumber", replay_until::float8 as "replayUntil"
+  replay_number::float8 as "replayNumber", replay_until::float8 as "replayUntil", replay_from::float8 as "replayFrom"
 from webhook_cursor join webhook on webhook.id = webhook_id
 where replay_number is not null and ${canMove}`,
   /** Must run before `advance` and `advanceReplay`. This order of locks prevents deadlocks (see delivery-store.ts). */
@@ -62,11 +62,14 @@ where webhook_id = $1 and facility_id = $2 and replay_number = $3 and ${isBelowM
 where id = $1 and (replayed_events + $2 <= ${maxReplayedEvents}
   or coalesce(replay_since, '-infinity') <= $3::timestamptz - interval '1 hour') returning id`,
   findReplaySince: 'select replay_since as since from webhook where id = $1',
+  findReplayStart: `select replay_from::float8 as "from" from webhook_cursor
+where webhook_id = $1 and facility_id = $2 and replay_next = $3`,
   /**
    * Extends an earlier replay that has not ended. Returns no row if changes between the two would be sent too.
    */
   startReplay: `update webhook_cursor
-set replay_number = least(replay_number, $3), replay_until = greatest(replay_until, $4)
+set replay_number = least(replay_number, $3), replay_until = greatest(replay_until, $4),
+  replay_from = case when replay_number is null then $5 else least(replay_from, $5) end, replay_next = $6
 where webhook_id = $1 and facility_id = $2 and (replay_number is null or (replay_number <= $4 and replay_until >= $3))
 returning facility_id`,
   add: `insert into webhook_cursor (webhook_id, facility_id, number)
@@ -86,11 +89,25 @@ export interface Cursor {
   readonly events: readonly BookingEvent[];
 }
 
+type CursorId = Pick<Cursor, 'webhookId' | 'facilityId'>;
+
 export interface Replay extends Cursor {
   /** The replay sends the changes after this number. */
   readonly replayNumber: number;
   /** The last change of the replay. */
   readonly replayUntil: number;
+  /** The receiver does not know bookings that came to the facility after this number. */
+  readonly replayFrom: number;
+}
+
+export interface NewReplay {
+  readonly from: number;
+  /** The change numbers between which the replay sends the changes. */
+  readonly after: number;
+  readonly until: number;
+  /** The number after which the next replay continues this one. */
+  readonly next: number | null;
+  readonly events: number;
 }
 
 export interface CursorMove {
@@ -112,7 +129,7 @@ export function createCursorStore(db: Database) {
 
     /** Moves the cursor and adds deliveries in one transaction. Returns false if the cursor could not be moved. */
     advance: (
-      { webhookId, facilityId }: Pick<Cursor, 'webhookId' | 'facilityId'>,
+      { webhookId, facilityId }: CursorId,
       { from, to, isReplay, personal }: CursorMove,
       deliveries: readonly NewDelivery[],
       now: Date,
@@ -129,19 +146,25 @@ export function createCursorStore(db: Database) {
         return true;
       }),
 
+    /** Returns where the replay began that a replay after the number `after` continues, else `after`. */
+    findReplayStart: async ({ webhookId, facilityId }: CursorId, after: number): Promise<number> => {
+      const values = [webhookId, facilityId, after];
+      return (await query<{ from: number }>(db, statements.findReplayStart, values))[0]?.from ?? after;
+    },
+
     /**
-     * Sends again every change after `from`, up to `to`, which are `events` events. Returns undefined, or when the
-     * client should try again if there are too many.
+     * Sends changes again, which are `events` events. Returns undefined, or when the client should try again if there
+     * are too many.
      */
     startReplay: (
-      { webhookId, facilityId }: Pick<Cursor, 'webhookId' | 'facilityId'>,
-      { from, to, events }: { readonly from: number; readonly to: number; readonly events: number },
+      { webhookId, facilityId }: CursorId,
+      { from, after, until, next, events }: NewReplay,
       now: Date,
     ): Promise<Date | undefined> =>
       transaction(db, async (tx) => {
         const retryAt = await countReplayed(tx, webhookId, events, now);
         if (retryAt) return retryAt;
-        const started = await query(tx, statements.startReplay, [webhookId, facilityId, from, to]);
+        const started = await query(tx, statements.startReplay, [webhookId, facilityId, after, until, from, next]);
         if (started.length === 0) throw new Rollback(new Date(now.getTime() + minute));
         return undefined;
       }),

@@ -87,14 +87,18 @@ async function addNewChanges(
   { changes, hasMore }: LogPage,
   options: FeederOptions,
 ): Promise<boolean> {
-  const typeOf = ({ isDeleted, firstNumber }: Change): BookingEvent => {
-    if (isDeleted) return 'booking.deleted';
-    // If the booking came to the facility after the cursor, the receiver does not know the booking yet.
-    return firstNumber > cursor.number ? 'booking.created' : 'booking.updated';
-  };
+  const typeOf = typeAfter(cursor.number);
   const move = { from: cursor.number, to: changes.at(-1)?.number ?? latest, isReplay: false };
   return (await advanceCursor(cursor, move, changes, typeOf, options)) && hasMore;
 }
+
+/** The receiver does not know bookings that came to the facility after `number`. */
+const typeAfter =
+  (number: number) =>
+  ({ isDeleted, firstNumber }: Change): BookingEvent => {
+    if (isDeleted) return 'booking.deleted';
+    return firstNumber > number ? 'booking.created' : 'booking.updated';
+  };
 
 /** Adds deliveries for a page of changes that a replay sends again. Returns whether the replay has more changes. */
 async function addReplayedChanges(
@@ -102,13 +106,13 @@ async function addReplayedChanges(
   changes: readonly Change[],
   options: FeederOptions,
 ): Promise<boolean> {
-  const { replayNumber: from, replayUntil: until } = cursor;
+  const { replayNumber: from, replayUntil: until, replayFrom } = cursor;
   const selected = changes.filter(({ number }) => number <= until);
   // The page is the last one if the feed ends with it, or if it contains changes after the end of the replay.
   const isLastPage = changes.length < pageSize || selected.length < changes.length;
   const to = isLastPage ? until : (selected.at(-1)?.number ?? until);
-  const typeOf = ({ isDeleted }: Change): BookingEvent => (isDeleted ? 'booking.deleted' : 'booking.updated');
-  return (await advanceCursor(cursor, { from, to, isReplay: true }, selected, typeOf, options)) && !isLastPage;
+  const move = { from, to, isReplay: true };
+  return (await advanceCursor(cursor, move, selected, typeAfter(replayFrom), options)) && !isLastPage;
 }
 
 /**
