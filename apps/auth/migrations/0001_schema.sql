@@ -234,11 +234,12 @@ create table client_secret (
   primary key (client_id, secret_sha256)
 );
 
--- What an account has granted to a client, in all its browsers.
+-- What an account has granted to a client and declined, in all its browsers.
 create table consent (
   account_id text not null references account (id) on delete cascade,
   client_id text not null references client (id) on delete cascade,
   scopes text[] not null,
+  declined text[] not null default '{}',
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   primary key (account_id, client_id)

@@ -5,7 +5,7 @@ import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import { authorizeUrl, openBrowser, pkce, player, webCallback, webRequest } from './flows.ts';
+import { authorizeUrl, openBrowser, owner, pkce, player, signInAndConsent, webCallback, webRequest } from './flows.ts';
 
 const server = useFixture(() => startAuthServer());
 
@@ -39,9 +39,9 @@ const optionalScopes = (page: Page): string[] =>
   page.forms.flatMap(({ fields }) => fields.filter(({ name }) => name === 'scope').map(({ value }) => value));
 const grantedScope = (page: Page) => page.url.searchParams.get('scope');
 const errorOf = (page: Page) => page.url.searchParams.get('error');
-/** Requests the scopes, signs in, and returns the consent page. */
-const openConsent = async (browser: FormBrowser, scope: string): Promise<Page> =>
-  browser.send(await browser.open(requestUrl({ scope })), player);
+/** Requests the scopes, signs in, and returns the consent page, also if the user has decided about them before. */
+const openConsent = async (browser: FormBrowser, scope: string, client: Record<string, string> = {}): Promise<Page> =>
+  browser.send(await browser.open(requestUrl({ scope, prompt: 'consent', ...client })), player);
 
 test('the consent page names every scope in words', async () => {
   const page = await openConsent(openBrowser(server), scopes.all.join(' '));
@@ -63,7 +63,7 @@ test('the scopes of operators cannot reach the consent page', async () => {
 describe('the user logs in, then consents', () => {
   test('after sign-in and consent, the redirect has code and scope', async () => {
     const browser = openBrowser(server);
-    const signIn = await browser.open(requestUrl());
+    const signIn = await browser.open(requestUrl({ prompt: 'consent' }));
     expect(signIn.title).toMatch(/^Sign in/);
     const consent = await browser.send(signIn, player);
     expect(consent.title).toMatch(/^Allow access/);
@@ -77,45 +77,77 @@ describe('the user logs in, then consents', () => {
     expect(decodeJwt(String(tokens.id_token))).toMatchObject({ sub: 'acc-player', name: 'Pat Player' });
   });
 
-  test('a second request in the same session needs neither sign-in nor consent', async () => {
+  test('the decision is remembered in every browser until the scopes grow, and is added to earlier ones', async () => {
+    const [first, second, third] = [openBrowser(server), openBrowser(server), openBrowser(server)];
+    const all = `openid profile email ${scopes.play}`;
+    await first.send(await openConsent(first, all), { scope: ['profile', scopes.play] }, allow);
+    for (const browser of [first, second]) {
+      const back = await signInAndConsent(browser, await browser.open(requestUrl({ scope: all })), player, deny);
+      expect(grantedScope(back)).toBe(`openid profile ${scopes.play}`);
+    }
+    const more = await second.open(requestUrl({ scope: 'openid email roles' }));
+    expect(optionalScopes(more)).toEqual(['email', 'roles']);
+    await second.send(more, { scope: ['email'] }, allow);
+    const scope = `${all} roles`;
+    for (const browser of [first, second, third]) {
+      const back = await signInAndConsent(browser, await browser.open(requestUrl({ scope })), player, deny);
+      expect(grantedScope(back)).toBe(all);
+    }
+    // Another user decides for themselves.
+    const other = openBrowser(server);
+    expect((await other.send(await other.open(requestUrl({ scope: 'openid' })), owner)).title).toMatch(/^Allow access/);
+  });
+
+  test('each session has its own grant, which `prompt=none` gets without a page', async () => {
+    const scope = `openid offline_access ${scopes.play}`;
+    const [first, second] = [openBrowser(server), openBrowser(server)];
+    const tokens = await exchange(await first.send(await openConsent(first, scope), {}, allow));
+    await second.send(await second.open(`${server.origin}/sign-in`), player);
+    const others = await exchange(await second.open(requestUrl({ scope, prompt: 'none' })));
+    const web = ['demo-web', 'demo-web-secret'] as const;
+    await server.post('/connect/revocation', { token: String(tokens.refresh_token) }, basic(...web));
+    const refresh = { grant_type: 'refresh_token', refresh_token: String(others.refresh_token) };
+    expect((await server.post('/connect/token', refresh, basic(...web))).status).toBe(200);
+  });
+
+  test.each([
+    ['a public client on a loopback address', { token_endpoint_auth_method: 'none' }, 'http://localhost:4010/p', true],
+    ['a native app on a custom scheme', { application_type: 'native' }, 'com.example.app:/callback', true],
+    ['a public client on https', { token_endpoint_auth_method: 'none' }, 'https://app.example/callback', false],
+    ['a native app on https', { application_type: 'native' }, 'https://app.example/callback', false],
+  ])('in another browser, %s asks again: %#', async (name, metadata, redirectUri, asksAgain) => {
+    const client = { client_id: name.replaceAll(' ', '-'), redirect_uri: redirectUri };
+    const registered = { client_id: client.client_id, redirect_uris: [redirectUri], scope: 'openid', ...metadata };
+    await server.load({ clients: [registered] });
+    const [first, second] = [openBrowser(server), openBrowser(server)];
+    await first.send(await openConsent(first, 'openid', client), {}, allow);
+    const page = await second.send(await second.open(requestUrl({ scope: 'openid', ...client })), player);
+    expect(page.title.startsWith('Allow access')).toBe(asksAgain);
+  });
+
+  test('a program of the operator gets what it asks for without a page, unless it sends `prompt=consent`', async () => {
+    const redirectUri = 'http://localhost:4010/own';
+    const client = { client_id: 'own', redirect_uri: redirectUri };
+    const registered = { client_id: 'own', redirect_uris: [redirectUri], scope: scopes.all.join(' ') };
+    await server.load({ clients: [{ ...registered, skip_consent: true }] });
     const browser = openBrowser(server);
-    const consent = await browser.send(await browser.open(requestUrl()), player);
-    await browser.send(consent, {}, allow);
-    const again = await browser.open(requestUrl());
-    expect(again.url.origin).toBe('http://localhost:4010');
-  });
-
-  test('another browser of the same user asks for consent again', async () => {
-    const firstBrowser = openBrowser(server);
-    await firstBrowser.send(await firstBrowser.send(await firstBrowser.open(requestUrl()), player), {}, allow);
-    const otherBrowser = openBrowser(server);
-    const consent = await otherBrowser.send(await otherBrowser.open(requestUrl()), player);
-    const back = await otherBrowser.send(consent, {}, deny);
-    expect(errorOf(back)).toBe('access_denied');
-  });
-
-  test('a decision is valid for one session, and is added to the earlier decisions of that session', async () => {
-    const firstBrowser = openBrowser(server);
-    await firstBrowser.send(await openConsent(firstBrowser, `openid profile email ${scopes.play}`), {}, allow);
-    // The decision in the first browser is not valid in the session of the other browser. There, the user first grants
-    // openid and play, and then grants profile and declines email.
-    const otherBrowser = openBrowser(server);
-    await otherBrowser.send(await openConsent(otherBrowser, `openid ${scopes.play}`), {}, allow);
-    const consent = await otherBrowser.open(requestUrl({ scope: 'openid profile email' }));
-    expect(consent.title).toMatch(/^Allow access/);
-    await otherBrowser.send(consent, { scope: ['profile'] }, allow);
-    const back = await otherBrowser.open(requestUrl({ scope: `openid profile email ${scopes.play}` }));
-    expect(grantedScope(back)).toBe(`openid profile ${scopes.play}`);
-    // A decision about another scope does not change the earlier decisions.
-    const more = await otherBrowser.open(requestUrl({ scope: 'openid roles' }));
-    await otherBrowser.send(more, {}, allow);
-    const all = await otherBrowser.open(requestUrl({ scope: `openid profile email roles ${scopes.play}` }));
-    expect(grantedScope(all)).toBe(`openid profile roles ${scopes.play}`);
+    const back = await browser.send(await openConsent(browser, 'openid email', client), { scope: [] }, allow);
+    expect(grantedScope(back)).toBe('openid');
+    const scope = `openid email ${scopes.bookings}`;
+    for (const params of [{}, { prompt: 'none' }]) {
+      expect(grantedScope(await browser.open(requestUrl({ scope, ...client, ...params })))).toBe(scope);
+    }
+    const forbidden = await browser.open(requestUrl({ scope: `${scope} unknown`, ...client }));
+    expect(errorOf(forbidden)).toBe('invalid_scope');
+    // The choice of the user counts again for a client that is no longer of the operator.
+    await server.load({ clients: [{ ...registered, skip_consent: false }] });
+    const other = openBrowser(server);
+    expect((await other.send(await other.open(requestUrl({ scope, ...client })), player)).title).toMatch(/^Allow/);
   });
 
   test('if the user denies, the redirect has the error access_denied', async () => {
     const browser = openBrowser(server);
-    const consent = await browser.send(await browser.open(requestUrl()), player);
+    const consent = await openConsent(browser, 'openid');
     const back = await browser.send(consent, {}, deny);
     expect(errorOf(back)).toBe('access_denied');
     expect(back.url.searchParams.get('state')).toBe('st');
@@ -193,18 +225,15 @@ describe('a client may be granted fewer scopes than requested', () => {
 
   test('driving-range clients need openid, profile, roles and play; the other scopes are optional', async () => {
     const browser = openBrowser(server);
-    const url = requestUrl({
-      client_id: 'demo-range',
-      redirect_uri: 'http://localhost:4010/range',
-      scope: `openid profile roles email offline_access ${scopes.play}`,
-    });
-    const consent = await browser.send(await browser.open(url), player);
+    const scope = `openid profile roles email offline_access ${scopes.play}`;
+    const client = { client_id: 'demo-range', redirect_uri: 'http://localhost:4010/range' };
+    const consent = await openConsent(browser, scope, client);
     expect(optionalScopes(consent)).toEqual(['email', 'offline_access']);
     const back = await browser.send(consent, { scope: [] }, allow);
     expect(grantedScope(back)).toBe(`openid profile roles ${scopes.play}`);
 
     const otherBrowser = openBrowser(server);
-    const all = await otherBrowser.send(await otherBrowser.send(await otherBrowser.open(url), player), {}, allow);
+    const all = await otherBrowser.send(await openConsent(otherBrowser, scope, client), {}, allow);
     expect(grantedScope(all)).toBe(`openid profile roles email offline_access ${scopes.play}`);
   });
 

@@ -26,11 +26,16 @@ export const openBrowser = (server: AuthServer): FormBrowser => openFormBrowser(
 export const authorizeUrl = (server: AuthServer, params: Record<string, string>): string =>
   `${server.origin}/connect/authorize?${new URLSearchParams(params)}`;
 
-/** Signs in if the page is the sign-in page, and allows all scopes if a consent page follows. Returns the last page. */
-export async function signInAndConsent(browser: FormBrowser, page: Page, user = player): Promise<Page> {
+/** Signs in on the sign-in page, and decides on all scopes on the consent page. Returns the last page. */
+export async function signInAndConsent(
+  browser: FormBrowser,
+  page: Page,
+  user = player,
+  decision = allow,
+): Promise<Page> {
   let current = page;
   if (current.title.startsWith('Sign in')) current = await browser.send(current, user);
-  if (current.title.startsWith('Allow')) current = await browser.send(current, {}, allow);
+  if (current.title.startsWith('Allow')) current = await browser.send(current, {}, decision);
   return current;
 }
 

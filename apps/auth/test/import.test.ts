@@ -1,9 +1,10 @@
 // Tests the import: validation errors, upserts by id, and that a file is imported as a whole or not at all.
 
-import { importFile } from '@bay-booking/records/commands';
+import { commandNames, importFile } from '@bay-booking/records/commands';
 import { connectDatabase, type Database } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { documentedFields, fieldsOf } from '@bay-booking/testkit/import-guide';
+import { findFiles } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { createClientValidator } from '../src/oidc/clients/validation.ts';
@@ -301,6 +302,33 @@ describe('an invalid file', () => {
       ['/clients/0/response_types: must not include "token" when dpop_bound_access_tokens is used'],
     ],
     [
+      'another program could get what is granted without a consent page',
+      {
+        clients: [
+          { client_id: 'a', skip_consent: 'yes' },
+          { client_id: 'b', pkce: 'optional', redirect_uris: ['https://b.example/'] },
+          { client_id: 'c', redirect_uris: ['com.c:/', 'http://127.0.0.1/'] },
+          { client_id: 'd', application_type: 'native', redirect_uris: ['https://d.example/'] },
+          { client_id: 'e', response_types: ['token'], redirect_uris: ['https://e.example/'] },
+          { client_id: 'f', profile: 'fapi2', redirect_uris: ['https://f.example/'], jwks_uri: 'https://f.example/' },
+          { client_id: 'g', client_secret: 's', accountId: 'acc-bot-north' },
+          // These are accepted.
+          { client_id: 'h', client_secret: 's', redirect_uris: ['https://h.example/'] },
+          { client_id: 'i', redirect_uris: ['https://i.example/', 'http://localhost:4001/day/'] },
+        ].map((client) => ({ skip_consent: true, scope: 'openid', ...client })),
+      },
+      [
+        '/clients/0/skip_consent: must be boolean',
+        '/clients/1/skip_consent: is not for a public client with optional PKCE',
+        '/clients/2/skip_consent: is not for a native app or a custom scheme',
+        '/clients/2/skip_consent: is not for a public client on a loopback address',
+        '/clients/3/skip_consent: is not for a native app or a custom scheme',
+        '/clients/4/skip_consent: is not for the implicit flow',
+        '/clients/5/skip_consent: is not for the profile fapi2',
+        '/clients/6/skip_consent: a personal access token can only have a secret',
+      ],
+    ],
+    [
       'client metadata violates OpenID Connect',
       {
         clients: [
@@ -567,6 +595,11 @@ test('the only ownership can move to an account that is written much later', asy
 });
 
 type Section = { readonly items: Parameters<typeof fieldsOf>[0] };
+
+test('the list of commands, whose names no client may have, is complete', () => {
+  const names = findFiles('apps/*/src/commands/*.ts').map((file) => /([\w-]+)\.ts$/.exec(file)?.[1]);
+  expect(commandNames).toEqual([...new Set(names)].toSorted());
+});
 
 test('docs/import.md lists every field of the file', async () => {
   const { 'a client': clientFields = [], ...documented } = documentedFields('Auth');

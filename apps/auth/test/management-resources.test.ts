@@ -144,6 +144,8 @@ describe('PUT', () => {
     ['/accounts/player@example.com', { id: 'acc-other' }, [['ERR00002', '/username']]],
     ['/clients/c', { redirect_uris: ['https://c.example/cb#x'], client_secret: 's' }, [['ERR00002', '/redirect_uris']]],
     ['/clients/c', { token_endpoint_auth_method: 'client_secret_basic' }, [['ERR00001', '/client_secret']]],
+    ['/clients/import', { client_secret: 's' }, [['ERR00002', '/client_id']]],
+    ['/clients/Reset-Factors', { client_secret: 's' }, [['ERR00002', '/client_id']]],
     ['/facilities?pageSize=0', undefined, [['ERR00002', '/pageSize']]],
     ['/facilities/f', { name: 'a\ud800' }, [['ERR00002', '/name']]],
     ['/facilities/f', { id: { toString: 1 }, name: '\u2066F' }, ['/id', '/name'].map((field) => ['ERR00002', field])],
@@ -229,6 +231,10 @@ test('a PUT cannot make an operator, and cannot take over the key of one', async
     expect([made.status, fieldsOf(made.body)]).toEqual([400, [['ERR00002', '/scope']]]);
     const imported = await send('POST', '/import', { clients: [{ ...entry, scope, client_id: 'second' }] });
     expect([imported.status, fieldsOf(imported.body)]).toEqual([400, [['ERR00002', '/clients/0/scope']]]);
+  }
+  for (const name of ['name', 'client_name']) {
+    expect(await send('PUT', '/clients/operator', { ...entry, [name]: 'Ops' })).toMatchObject({ status: 200 });
+    expect(await send('PUT', '/clients/operator', entry)).toMatchObject({ status: 200 });
   }
   const [{ metadata }] = await management.server.db('client').where({ id: 'operator' });
   const jwks = { keys: [{ ...metadata.jwks.keys[0], kid: 'other' }] };

@@ -12,6 +12,8 @@ export interface ManagementResponse extends EndpointResponse {
 
 export interface ChangeRequest {
   readonly clientId: string;
+  /** Only a command sets it, never a request. */
+  readonly isCommand?: true;
   readonly dryRun: boolean;
   /** The hashes of the client with its `Idempotency-Key`, and of the request. */
   readonly key?: { readonly id: string; readonly requestHash: string } | undefined;

@@ -5,6 +5,23 @@ import { readInputFile } from '@bay-booking/service/input-file';
 import { exportDocument, importDocument, type RecordStore, RejectedImport } from './import.ts';
 import type { Entry, Problem } from './record.ts';
 
+/**
+ * The commands of both services. The audit trail names the command or the client that made a change, so no client may
+ * have such an id.
+ */
+export const commandNames: readonly string[] = [
+  'delete-account',
+  'distribute',
+  'export',
+  'import',
+  'keys',
+  'migrate',
+  'openapi',
+  'prune-audit',
+  'recount',
+  'reset-factors',
+];
+
 // npm changes to the directory of the workspace, but FILE is relative to the directory where npm was called.
 const directory = (): string => process.env.INIT_CWD ?? process.cwd();
 
@@ -24,7 +41,8 @@ export async function readImportFile(workspace: string): Promise<unknown> {
 /** @throws {Error} whose message has every problem of the file */
 export async function importFile(store: RecordStore, document: unknown) {
   try {
-    const { response, notes = [] } = await importDocument(store, document, { clientId: 'import', dryRun: false });
+    const request = { clientId: 'import', isCommand: true, dryRun: false } as const;
+    const { response, notes = [] } = await importDocument(store, document, request);
     const { entries } = response.body as { readonly entries: readonly { readonly path: string }[] };
     return { entries, notes };
   } catch (error) {

@@ -65,7 +65,7 @@ export async function applyEntries(
   tx: Transaction,
   { roots }: Pick<RecordStore, 'roots'>,
   prepared: Prepared,
-  options: Pick<ChangeContext, 'clientId' | 'missing' | 'notes'>,
+  options: Pick<ChangeContext, 'clientId' | 'isCommand' | 'missing' | 'notes'>,
 ): Promise<{ readonly rows: readonly ResultRow[]; readonly first: Outcome | undefined }> {
   const entries = [...prepared.keys()];
   const given = new Map(entries.map((entry) => [idOf(entry), entry.record]));

@@ -49,8 +49,10 @@ export interface Outcome<R = Entry> {
 
 /** Who changes records, and how. */
 export interface ChangeContext {
-  /** `import` for the command. */
+  /** For the audit trail: the client of the operator, or the name of the command. */
   readonly clientId: string;
+  /** Whether the command makes the change, with the credentials of the database. */
+  readonly isCommand?: boolean | undefined;
   /** What a field gets that a record leaves out: its stored value, or its default. New records get defaults. */
   readonly missing: 'keep' | 'default';
   /** Finds a record of the same file or body. If one of these has errors, it may not be in the database. */

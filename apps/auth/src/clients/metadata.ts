@@ -34,6 +34,11 @@ export const clientSettingSchemas = {
   access_token_ttl: { type: 'integer', minimum: 60, maximum: 86_400 },
   /** With `fapi2`, the client must also follow the rules of the FAPI 2.0 Security Profile. */
   profile: { enum: ['fapi2'] },
+  /** For programs of the operator itself. */
+  skip_consent: {
+    type: 'boolean',
+    description: 'Whether users are not asked for consent, because the program is the operator’s own.',
+  },
 } as const;
 
 export type ClientSettings = FromSchema<{
@@ -42,7 +47,11 @@ export type ClientSettings = FromSchema<{
   readonly additionalProperties: false;
 }>;
 
-export const clientSettingNames = ['access_token_ttl', 'profile'] as const satisfies (keyof ClientSettings)[];
+export const clientSettingNames = [
+  'access_token_ttl',
+  'profile',
+  'skip_consent',
+] as const satisfies (keyof ClientSettings)[];
 
-export const clientSettingsOf = ({ access_token_ttl, profile }: Readonly<Record<string, unknown>>) =>
-  ({ access_token_ttl, profile }) as ClientSettings;
+export const clientSettingsOf = ({ access_token_ttl, profile, skip_consent }: Readonly<Record<string, unknown>>) =>
+  ({ access_token_ttl, profile, skip_consent }) as ClientSettings;

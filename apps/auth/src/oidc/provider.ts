@@ -6,7 +6,7 @@ import type { Response } from 'express';
 import { type Configuration, errors, type JWK, Provider } from 'oidc-provider';
 import type { AccountStore } from '../accounts/store.ts';
 import type { AuthConfig } from '../config.ts';
-import { loadExistingGrant } from './authorization/consent-grants.ts';
+import { createGrantLoader, type GrantLoaderParts } from './authorization/consent-grants.ts';
 import { addPollInterval, createDeviceFlow, type DeviceFlowParts } from './authorization/device-flow.ts';
 import { limitToAllowedScopes } from './authorization/granted-scope.ts';
 import { deleteImplicitCodes, isImplicitToken } from './authorization/implicit-flow.ts';
@@ -62,6 +62,7 @@ export interface ProviderParts
   extends AdapterParts,
     FindAccountParts,
     FeatureParts,
+    GrantLoaderParts,
     RequestCheckParts,
     ResponseParts,
     IntrospectionParts,
@@ -144,7 +145,7 @@ function createConfiguration(
       Grant: (_ctx, grant) => (grant as { expiresIn?: number }).expiresIn ?? lifetimes.grant,
     },
     findAccount: createFindAccount(parts, facilitiesClaim),
-    loadExistingGrant,
+    loadExistingGrant: createGrantLoader(parts),
     interactions: {
       policy: createInteractionPolicy(resource.audience),
       url: (_ctx, interaction) => `/interaction/${interaction.uid}`,

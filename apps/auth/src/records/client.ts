@@ -1,6 +1,7 @@
 // The record client: its metadata, its own settings, and the personal access tokens of service accounts.
 import { isDeepStrictEqual } from 'node:util';
 import { textSchema } from '@bay-booking/common/text';
+import { commandNames } from '@bay-booking/records/commands';
 import {
   createReads,
   type Entry,
@@ -89,10 +90,14 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
      * If misspelt fields were ignored, a client could get the wrong rights: `account_id` instead of `accountId` would
      * make a personal access token an ordinary client.
      */
-    check: (record) =>
-      validator
+    check: (record) => [
+      ...(commandNames.includes(String(record.client_id).toLowerCase())
+        ? [problem('/client_id', 'invalid', 'is the name of a command')]
+        : []),
+      ...validator
         .findUnknown(Object.keys(record).filter((field) => !Object.hasOwn(clientSchema.properties, field)))
         .map((field) => problem(`/${field}`, 'unknown', 'is not known')),
+    ],
 
     ...createReads(rows, respond),
     readAll: async (on, { credentials }) => {
@@ -137,7 +142,7 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
             changedSecret ? ['client_secret'] : [],
           );
           if (keep && deleted.has(record.accountId ?? '')) return { ...outcome, ...skipped, client };
-          const forbidden = context.clientId === 'import' ? undefined : findForbidden(before, outcome.changed, record);
+          const forbidden = context.isCommand ? undefined : findForbidden(before, outcome.changed, record);
           return { ...outcome, problems: forbidden ?? problems, client };
         }),
       );
@@ -204,11 +209,11 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
       return isOperator(record.scope)
         ? [problem('/scope', 'invalid', 'only the import command can give this scope')]
         : undefined;
-    const leftOut = Object.keys(recordOf(before)).filter((field) => field !== 'name' && !(field in record));
-    const fields = new Set([...changed.filter((field) => field !== 'name'), ...leftOut]);
-    return fields.size === 0
+    const leftOut = Object.keys(recordOf(before)).filter((field) => !(field in record));
+    const fields = [...new Set([...changed, ...leftOut])].filter((field) => !['name', 'client_name'].includes(field));
+    return fields.length === 0
       ? undefined
-      : [...fields].map((field) => forbidden(`/${field}`, 'only the import command can change it'));
+      : fields.map((field) => forbidden(`/${field}`, 'only the import command can change it'));
   }
 }
 

@@ -68,8 +68,10 @@ export function toStoredClient(imported: ImportedClient, secrets: ClientState['s
     disabled = false,
     expiresAt,
     client_secret_hashes,
-    ...metadata
+    skip_consent,
+    ...settings
   } = others;
+  const metadata: Metadata = { ...settings, ...(skip_consent === true && { skip_consent }) };
   const common = { id, disabled, secrets };
   // A client with an account is a personal access token.
   if (accountId !== undefined) {
@@ -153,7 +155,7 @@ export function findClientErrors(
   imported: ImportedClient,
   client: ClientState,
   scopes: ScopeTable,
-  { addressError }: Pick<ClientValidator, 'addressError'>,
+  { addressError, isDevelopment }: Pick<ClientValidator, 'addressError' | 'isDevelopment'>,
 ): readonly ClientMetadataError[] {
   const { metadata } = client;
   const unknown = splitScope(client.scope).filter((scope) => !scopes.known.includes(scope));
@@ -176,6 +178,7 @@ export function findClientErrors(
     ),
     ...wrong(metadata.sector_identifier_uri !== undefined, 'sector_identifier_uri', 'is not supported'),
     ...(metadata.profile === 'fapi2' ? findContradictions(imported, metadata) : []),
+    ...(metadata.skip_consent === true ? findConsentErrors(client, isDevelopment) : []),
     // A personal access token is stored without these fields. Ignoring them would make it less secure than expected.
     ...metadataOfOtherClients.flatMap((member) =>
       wrong(isToken && (imported[member] ?? false) !== false, member, onlySecret),
@@ -217,7 +220,27 @@ const metadataOfOtherClients: readonly string[] = [
   'require_pushed_authorization_requests',
   'dpop_bound_access_tokens',
   'backchannel_logout_uri',
+  'skip_consent',
 ];
+
+/** Without a consent page, only the program itself may be able to get the code (RFC 8252 section 8.6). */
+function findConsentErrors({ metadata, pkce }: ClientState, isDevelopment: boolean): readonly ClientMetadataError[] {
+  const refused = (isWrong: boolean, whom: string) => wrong(isWrong, 'skip_consent', `is not for ${whom}`);
+  const isOther = (type: unknown): boolean => type !== 'code';
+  // In development, a web page may be on http://localhost.
+  const isUnsafe = (uri: string): boolean =>
+    isLoopback(uri) && !(isDevelopment && URL.parse(uri)?.hostname === 'localhost');
+  return [
+    ...refused(metadata.profile === 'fapi2', 'the profile fapi2'),
+    ...refused(isPublic(metadata) && pkce !== 'required', 'a public client with optional PKCE'),
+    ...refused(isPublic(metadata) && listOf(metadata.response_types).some(isOther), 'the implicit flow'),
+    ...refused(
+      metadata.application_type === 'native' || redirectUrisOf(metadata).some(hasPrivateScheme),
+      'a native app or a custom scheme',
+    ),
+    ...refused(isPublic(metadata) && redirectUrisOf(metadata).some(isUnsafe), 'a public client on a loopback address'),
+  ];
+}
 
 /** Adds the settings that the profile requires. `findContradictions` reports those that the file contradicts. */
 const withProfileSettings = (metadata: Metadata): Metadata =>

@@ -28,14 +28,12 @@ export function createConsentPage({ site, grants, consents, scopes, audit }: Con
     owner: GrantOwner,
     granted: readonly string[],
   ): Promise<string> => {
-    const { accountId, clientId } = owner;
     const wasNotRequested = (scope: string): boolean => !requested.includes(scope);
     const earlier = await grants.find(grantId, owner);
     const allGranted = [...(earlier?.granted.filter(wasNotRequested) ?? []), ...granted];
     const declined = requested.filter((scope) => !granted.includes(scope));
     const allDeclined = [...(earlier?.declined.filter(wasNotRequested) ?? []), ...declined];
-    const grantedInOtherSessions = (await consents.findScopes(accountId, clientId)).filter(wasNotRequested);
-    await consents.save(accountId, clientId, [...new Set([...grantedInOtherSessions, ...allGranted])]);
+    await consents.save(owner, { granted, declined });
     return grants.create(owner, { granted: allGranted, declined: allDeclined });
   };
 

@@ -1,5 +1,6 @@
-// Stores the scopes that a user granted to each client (table `consent`).
+// Stores the scopes that a user granted to each client, and those that the user declined (table `consent`).
 import { type Database, query, transaction } from '@bay-booking/service/database/database';
+import type { DecidedScopes, GrantOwner } from '../../oidc/authorization/consent-grants.ts';
 import { queueLogoutTokens } from '../../outbox/store.ts';
 
 export interface ConnectedClient {
@@ -19,21 +20,25 @@ export type ConsentStore = ReturnType<typeof createConsentStore>;
 
 export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions) {
   return {
-    async findScopes(accountId: string, clientId: string): Promise<readonly string[]> {
-      const [row] = await query<{ scopes: readonly string[] }>(
+    async find({ accountId, clientId }: GrantOwner): Promise<DecidedScopes | undefined> {
+      const [row] = await query<DecidedScopes>(
         db,
-        'select scopes from consent where account_id = $1 and client_id = $2',
+        'select scopes as granted, declined from consent where account_id = $1 and client_id = $2',
         [accountId, clientId],
       );
-      return row?.scopes ?? [];
+      return row;
     },
 
-    async save(accountId: string, clientId: string, scopes: readonly string[]): Promise<void> {
+    /** Replaces the decisions about these scopes. The others stay. */
+    async save({ accountId, clientId }: GrantOwner, { granted, declined }: DecidedScopes): Promise<void> {
       await query(
         db,
-        `insert into consent (account_id, client_id, scopes) values ($1, $2, $3)
-         on conflict (account_id, client_id) do update set scopes = excluded.scopes, updated_at = now()`,
-        [accountId, clientId, scopes],
+        `insert into consent as c (account_id, client_id, scopes, declined)
+         values ($1, $2, $3::text[], $4::text[])
+         on conflict (account_id, client_id) do update set updated_at = now(),
+           scopes = array(select unnest(c.scopes) except select unnest($4::text[]) union select unnest($3::text[])),
+           declined = array(select unnest(c.declined) except select unnest($3::text[]) union select unnest($4::text[]))`,
+        [accountId, clientId, granted, declined],
       );
     },
 

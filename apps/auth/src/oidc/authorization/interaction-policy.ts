@@ -3,6 +3,7 @@
 import { decodeJwt } from 'jose';
 import { errors, interactionPolicy } from 'oidc-provider';
 import { offlineAccess, splitScope } from '../scopes.ts';
+import { canBeImitated } from './consent-grants.ts';
 import { grantedScope } from './granted-scope.ts';
 import { idpParameter, needsTwoFactors } from './requests.ts';
 
@@ -42,7 +43,16 @@ export function createInteractionPolicy(audience: string): interactionPolicy.Def
       return Check.NO_NEED_TO_PROMPT;
     }),
   );
-  policy.get('consent')?.checks.add(
+  const consent = policy.get('consent');
+  // The library's check also asks for a native app with an https redirect URI that only this app can receive.
+  consent?.checks.remove('native_client_prompt');
+  consent?.checks.add(
+    new Check('imitable_client', 'native clients require End-User interaction', 'interaction_required', (ctx) => {
+      const { client, result } = ctx.oidc;
+      return client?.applicationType === 'native' && canBeImitated(ctx, client) && !result?.consent;
+    }),
+  );
+  consent?.checks.add(
     // oidc-provider does not ask for declined scopes again. The request would fail without a page.
     new Check('nothing_granted', 'the user has declined the requested scopes before', 'consent_required', (ctx) => {
       const { grant, params, result } = ctx.oidc;

@@ -35,6 +35,8 @@ export async function createClientValidator({
   const internalMembers: readonly string[] = ownMetadata;
 
   return {
+    isDevelopment,
+
     /** Returns names that are not client metadata or that only our own code may set. */
     findUnknown: (members: readonly string[]) =>
       members.filter((member) => internalMembers.includes(member) || !isKnown(provider, member)),
