@@ -209,6 +209,8 @@ create table client (
   access text not null default 'write' constraint client_access_known check (access in ('read', 'write', 'manage')),
   facility_ids text[],
   created_at timestamptz not null default now(),
+  -- When the lifetime began anew: a rotation, or an import with another expires_at.
+  renewed_at timestamptz,
   expires_at timestamptz,
   -- The value of expires_at for which the list of revocations has an entry.
   expiry_published_for timestamptz,

@@ -7,6 +7,7 @@ import { decodeJwt } from 'jose';
 import { patForm, startAuthServer } from './auth-server.ts';
 import { codeOf } from './factors-fixture.ts';
 import { startManagementServer } from './management-client.ts';
+import { fieldOf, forged } from './portal-fixture.ts';
 
 const fixture = useFixture(async () => {
   const smtp: SmtpSink = await startSmtpSink();
@@ -40,6 +41,10 @@ test('no token names a disabled facility, and its page in the portal shows only 
   const { body } = await send('GET', '/facilities/fac-north');
   expect(body.disabled).toBe(false);
   expect(await facilitiesOf(patForm)).toEqual(['fac-north']);
+  const invited = { email: 'new-owner@north.example' };
+  expect(await send('POST', '/facilities/fac-north/owner-invitations', invited)).toMatchObject({ status: 201 });
+  const { text } = await fixture.smtp.mailTo(invited.email, ({ subject }) => subject.startsWith('Become'));
+  const link = /http:\S+invitation\?token=[\w-]+/.exec(text)?.[0] ?? '';
   expect(await send('PUT', '/facilities/fac-north', { ...body, disabled: true })).toMatchObject({ status: 200 });
   expect(await facilitiesOf(patForm)).toMatchObject({ error: 'invalid_scope' });
   const browser = openFormBrowser([fixture.server.origin]);
@@ -47,8 +52,25 @@ test('no token names a disabled facility, and its page in the portal shows only 
   const page = await browser.send(form, { username: 'owner@north.example', password: 'demo-owner-pass' });
   expect(page.html).toContain('North Range is disabled');
   expect(page.html).not.toContain('bot@north.example');
+  // Nobody can accept an invitation, be invited, or create or rotate a token.
+  const conflict = { status: 409, body: { errors: [{ code: 'FACILITY00001' }] } };
+  expect(await send('POST', '/facilities/fac-north/owner-invitations', invited)).toMatchObject(conflict);
+  expect(await send('POST', '/clients/demo-pat-north/rotate-secret')).toMatchObject(conflict);
+  const token = { accountId: 'acc-bot-north', client_secret: 's', facilities: ['fac-north'] };
+  expect(await send('PUT', '/clients/pat-new', token)).toMatchObject(conflict);
+  expect(await browser.open(link)).toMatchObject({ status: 403, title: expect.stringMatching(/^North Range is dis/) });
+  const bot = openFormBrowser([fixture.server.origin]);
+  const tokens = await bot.send(await bot.open(`${fixture.server.origin}/portal`), {
+    username: 'bot@north.example',
+    password: 'demo-bot-pass',
+  });
+  expect(tokens.html).toContain('disabled every facility of this account');
+  const forgedForm = { csrf: fieldOf(tokens, 'csrf') ?? '', name: 'Till', expiresInDays: '9', facility: 'fac-north' };
+  expect(await bot.send(forged(tokens, '/portal/tokens', forgedForm), {})).toMatchObject({ status: 409 });
+  expect(await bot.open(`${fixture.server.origin}/portal/tokens/demo-pat-north/rotate`)).toMatchObject({ status: 409 });
   expect(await send('PUT', '/facilities/fac-north', body)).toMatchObject({ status: 200 });
   expect(await facilitiesOf(patForm)).toEqual(['fac-north']);
+  expect((await browser.open(link)).title).toMatch(/^Invitation to North Range/);
 });
 
 test('the id of a deleted facility is never used again', async () => {

@@ -383,6 +383,25 @@ describe('a service account rotates a token', () => {
     expect(await portal.requestToken(id, newCredentials.secret)).toMatchObject({ status: 200 });
   });
 
+  test('the lifetime begins anew with as many days, and so do the reminders', async () => {
+    const { browser, id } = await createToken({ expiresInDays: '30' });
+    await portal.server.db.raw(
+      `update client set created_at = created_at - interval '28 days', expires_at = expires_at - interval '28 days',
+              expiry_reminder = 3 where id = ?`,
+      [id],
+    );
+    for (const round of [1, 2]) {
+      const page = await browser.open(portal.at(`/portal/tokens/${id}/rotate`));
+      expect(textOf(page.html)).toContain('The lifetime of the token begins anew');
+      await browser.send(filled(page, '/rotate', { overlap: '0' }), {});
+      const { rows } = await portal.server.db.raw(
+        'select extract(epoch from expires_at - now()) / 86400 as days, expiry_reminder from client where id = ?',
+        [id],
+      );
+      expect([round, Number(rows[0].days), rows[0].expiry_reminder]).toEqual([round, expect.closeTo(30, 1), null]);
+    }
+  });
+
   test('with an overlap of 0, the old secret stops working immediately', async () => {
     const { id, oldSecret, newCredentials } = await rotate('0');
     expect(await portal.requestToken(id, oldSecret)).toMatchObject({ status: 401, error: 'invalid_client' });

@@ -4,7 +4,7 @@ import { emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
 import type { Account } from '../accounts/store.ts';
 import { expiringTokenEmail } from '../outbox/email-templates.ts';
 import type { Mailer } from '../outbox/mailer.ts';
-import { isActiveClient } from './store.ts';
+import { isActiveClient, lifetimeBegan } from './store.ts';
 
 interface ExpiringToken extends Pick<Account, 'name' | 'username' | 'email' | 'emailVerified'> {
   readonly id: string;
@@ -26,7 +26,7 @@ export async function sendExpiryReminders(db: Database, mailer: Mailer, issuer: 
         `with due as (
            select c.id from client c join account a on a.id = c.account_id and a.disabled_at is null
             where ${isActiveClient} and c.expires_at <= now() + make_interval(days => $1)
-              and c.created_at < c.expires_at - make_interval(days => $1)
+              and ${lifetimeBegan} < c.expires_at - make_interval(days => $1)
               and coalesce(c.expiry_reminder, 1000) > $1
             order by c.expires_at limit ${batchSize} for update of c skip locked)
          update client c set expiry_reminder = $1 from due, account a

@@ -20,6 +20,8 @@ export interface PersonalAccessToken {
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
   readonly disabledAt: Date | null;
+  /** From a rotation to the expiry. Null: the token does not expire. */
+  readonly lifetimeSeconds: number | null;
   /** Whether the token is neither revoked nor expired. */
   readonly isActive: boolean;
   readonly lastUsedAt: Date | null;
@@ -55,6 +57,11 @@ export interface Actor {
 
 /** The SQL condition that the client `c` is neither disabled nor expired. */
 export const isActiveClient = 'c.disabled_at is null and (c.expires_at is null or c.expires_at > now())';
+/** The SQL of the beginning of the lifetime of the client `c`. */
+export const lifetimeBegan = 'coalesce(c.renewed_at, c.created_at)';
+/** The SQL of the facilities where the personal access token `c` has rights, as the roles `m` of its account. */
+const tokenFacilities = `lateral (select m.facility_id, m.role from membership m
+  where m.account_id = c.account_id and (c.facility_ids is null or m.facility_id = any (c.facility_ids))) m`;
 const isActiveSecret = 's.expires_at is null or s.expires_at > now()';
 
 /**
@@ -80,7 +87,7 @@ const tokenColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.create
   c.expires_at as "expiresAt", c.disabled_at as "disabledAt", ${isActiveClient} as "isActive",
   c.last_used_at as "lastUsedAt", c.last_used_from as "lastUsedFrom", coalesce((c.metadata->>'access_token_ttl')::integer, $1) as "accessTokenTtl",
   (select count(*)::int from client_secret s where s.client_id = c.id and (${isActiveSecret})) as "secretCount",
-  c.access, c.facility_ids as "facilityIds"`;
+  c.access, c.facility_ids as "facilityIds", extract(epoch from c.expires_at - ${lifetimeBegan})::float8 as "lifetimeSeconds"`;
 
 export const maxActiveTokens = 50;
 const minUpdateIntervalMs = 60_000;
@@ -99,7 +106,7 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
   /** The time at which the last use of each client was written, in milliseconds since 1970. */
   const useRecordedAt = new Map<string, number>();
 
-  /** Records a change in the history of each facility where the service account has a role. */
+  /** Records a change in the history of each facility of the token. */
   const recordChange = async (
     change: 'created' | 'rotated' | 'revoked',
     actor: Actor,
@@ -108,8 +115,8 @@ export function createClientStore({ db, audit, accessTokenTtl }: ClientStoreOpti
   ): Promise<void> => {
     const rows = await query<{ facilityId: string }>(
       db,
-      'select facility_id as "facilityId" from membership where account_id = $1 order by facility_id',
-      [actor.accountId],
+      `select m.facility_id as "facilityId" from client c, ${tokenFacilities} where c.id = $1 order by m.facility_id`,
+      [clientId],
     );
     for (const facility of rows.length > 0 ? rows : [{}]) {
       audit.record({ kind: `personal-access-token.${change}`, ...actor, clientId, ...facility, detail });
@@ -230,22 +237,44 @@ export async function revokeToken(tx: Queryable, clientId: string) {
     `update client c set disabled_at = now()
       where c.id = $1 and c.kind = 'personal-access-token' and ${isActiveClient}
       returning coalesce(c.name, '') as name, c.account_id as "accountId",
-        array(select facility_id from membership m where m.account_id = c.account_id order by 1) as "facilityIds"`,
+        array(select m.facility_id from ${tokenFacilities} order by 1) as "facilityIds"`,
     [clientId],
   );
   return revoked;
 }
 
+/** Whether the client is a personal access token all of whose facilities are disabled. */
+export async function isDisabledEverywhere(on: Queryable, clientId: string): Promise<boolean> {
+  const [row] = await query<{ isDisabled: boolean | null }>(
+    on,
+    `select bool_and(f.disabled_at is not null) as "isDisabled"
+       from client c, ${tokenFacilities} join facility f on f.id = m.facility_id where c.id = $1`,
+    [clientId],
+  );
+  return row?.isDisabled === true;
+}
+
 /** Each further rotation would otherwise add a secret, and a client compares all of them. */
 const maxOldSecrets = 4;
 
-/** The old secrets work for another `overlapSeconds`, the four newest of them. */
+/**
+ * The old secrets work for another `overlapSeconds`, the four newest of them. A lifetime begins anew, with as many days
+ * as before.
+ */
 export async function rotateSecret(
   tx: Queryable,
   clientId: string,
   clientSecret: string,
   overlapSeconds: number,
 ): Promise<void> {
+  // In seconds, because a day of an interval has 23 or 25 hours when the clocks change.
+  await query(
+    tx,
+    `update client c set renewed_at = now(), expiry_reminder = null,
+            expires_at = now() + make_interval(secs => extract(epoch from c.expires_at - ${lifetimeBegan})::float8)
+      where c.id = $1 and c.expires_at > ${lifetimeBegan}`,
+    [clientId],
+  );
   // `least` ignores null, which is the expiry of a secret that does not expire.
   await query(
     tx,

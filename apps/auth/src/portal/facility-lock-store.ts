@@ -4,7 +4,7 @@ import type { FacilityRole } from '../facilities/roles.ts';
 import { isManaging, type ManagingRole } from './rules.ts';
 
 /**
- * Returns undefined if the user may not manage the facility. With the lock, a user cannot make a change with a role
+ * Returns undefined if the user may not manage the facility, or if it is disabled. With the lock, a user cannot make a change with a role
  * that another transaction is revoking, and two owners cannot remove each other.
  */
 export async function lockFacilityAs(
@@ -17,6 +17,7 @@ export async function lockFacilityAs(
   const [row] = await query<{ role: FacilityRole }>(
     tx,
     `select m.role from membership m join account a on a.id = m.account_id and a.disabled_at is null
+       join facility f on f.id = m.facility_id and f.disabled_at is null
       where m.facility_id = $1 and m.account_id = $2`,
     [facilityId, actorId],
   );

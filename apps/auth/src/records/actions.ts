@@ -11,7 +11,7 @@ import { type createAccountEmails, emailAddressOf, nameInEmail } from '../accoun
 import { isEmailAddress } from '../accounts/field-rules.ts';
 import type { AuditEvent } from '../audit/audit.ts';
 import { accessLevels, usesSecret } from '../clients/metadata.ts';
-import { newClientSecret, revokeToken, rotateSecret } from '../clients/store.ts';
+import { isDisabledEverywhere, newClientSecret, revokeToken, rotateSecret } from '../clients/store.ts';
 import { deleteFactors } from '../factors/store.ts';
 import { forgetFailures } from '../guard/failures-store.ts';
 import { factorChangedEmail } from '../outbox/email-templates.ts';
@@ -160,13 +160,15 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
         const [client] = await selectClients(tx, [id]);
         if (!client) throw apiError('ERR00404');
         if (!usesSecret(client.metadata)) throw apiError('CLIENT00001');
+        if (await isDisabledEverywhere(tx, id)) throw apiError('FACILITY00001');
         const clientSecret = newClientSecret();
         await rotateSecret(tx, id, clientSecret, overlapHours * 3600);
         const { accountId } = client;
         const event = { kind: 'client.secret-rotated', clientId: id, ...(accountId !== null && { accountId }) };
         return {
           body: { client_id: id, client_secret: clientSecret },
-          events: [{ ...event, detail: { changed: ['client_secret'] } }],
+          // Of a personal access token, the lifetime begins anew.
+          events: [{ ...event, detail: { changed: ['client_secret', ...(client.expiresAt ? ['expiresAt'] : [])] } }],
         };
       },
     }),
@@ -242,6 +244,7 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
           throw apiError('ERR00429', { moreInfo, headers: { 'Retry-After': String(wait) } });
         }
         const outcome = await invitations.inviteOwner(tx, id, email);
+        if ('error' in outcome && outcome.error === 'facility-disabled') throw apiError('FACILITY00001');
         if ('error' in outcome) throw apiError('MEMBER00003', { moreInfo: ownerErrors[outcome.error] ?? '' });
         const detail = { email, role: 'owner', invitation: outcome.id };
         return {

@@ -27,7 +27,15 @@ import {
   operatorScopes,
   toStoredClient,
 } from './imported-client.ts';
-import { findDeleted, findMissing, isoTime, skipped, storeOperatorEvents, withoutNulls } from './outcomes.ts';
+import {
+  findDeleted,
+  findDisabled,
+  findMissing,
+  isoTime,
+  skipped,
+  storeOperatorEvents,
+  withoutNulls,
+} from './outcomes.ts';
 
 const columns = `c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId", c.name, c.access,
   c.facility_ids as "facilityIds", c.disabled_at is not null as disabled, ${isoTime('c.expires_at')} as "expiresAt",
@@ -113,6 +121,7 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
       const deleted = await findDeleted(tx, 'account', accountIds);
       const noAccounts = await findMissing(tx, context, 'account', accountIds);
       const noFacilities = await findMissing(tx, context, 'facility', facilityIds);
+      const disabledFacilities = await findDisabled(tx, context, facilityIds);
       const keep = context.missing === 'keep';
       const outcomes = await Promise.all(
         records.map(async ({ secretExpiresAt: _, ...record }) => {
@@ -132,9 +141,12 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
           if (needsSecret && secrets.length === 0) problems.push(problem('/client_secret', 'missing'));
           if (accountId !== null && noAccounts.has(accountId))
             problems.push(problem('/accountId', 'invalid', `there is no account ${accountId}`));
-          for (const [index, id] of (record.facilities ?? []).entries())
-            if (noFacilities.has(id))
-              problems.push(problem(`/facilities/${index}`, 'invalid', `there is no facility ${id}`));
+          for (const [index, id] of (record.facilities ?? []).entries()) {
+            const pointer = `/facilities/${index}`;
+            if (noFacilities.has(id)) problems.push(problem(pointer, 'invalid', `there is no facility ${id}`));
+            else if (!before && disabledFacilities.has(id))
+              problems.push(problem(pointer, 'conflict', `${id} is disabled`, { code: 'FACILITY00001' }));
+          }
           const outcome = outcomeOf(
             before && read(before),
             read(client),
@@ -274,6 +286,9 @@ function withoutDerivedFields(stored: ClientState): ImportedClient {
   return record;
 }
 
+/** The text of an entry has milliseconds only. */
+const sameExpiry = "date_trunc('milliseconds', c.expires_at) is not distinct from excluded.expires_at";
+
 async function writeClients(tx: Queryable, clients: readonly ClientState[]): Promise<void> {
   // Never a secret, only its hash, because PostgreSQL may log the values.
   await query(
@@ -288,9 +303,9 @@ async function writeClients(tx: Queryable, clients: readonly ClientState[]): Pro
        scope = excluded.scope, account_id = excluded.account_id, name = excluded.name, access = excluded.access,
        facility_ids = excluded.facility_ids,
        disabled_at = case when excluded.disabled_at is not null then coalesce(c.disabled_at, now()) end,
-       -- The text of an entry has milliseconds only.
-       expires_at = case when date_trunc('milliseconds', c.expires_at) = excluded.expires_at then c.expires_at
-                         else excluded.expires_at end`,
+       expires_at = case when ${sameExpiry} then c.expires_at else excluded.expires_at end,
+       renewed_at = case when ${sameExpiry} then c.renewed_at else now() end,
+       expiry_reminder = case when ${sameExpiry} then c.expiry_reminder end`,
     [jsonText(clients)],
   );
   const secrets = clients.flatMap(({ id, metadata, secrets: stored }) =>

@@ -21,15 +21,32 @@ export async function storeOperatorEvents(
   notes.push(...complete);
 }
 
-const findIds = async (tx: Queryable, table: string, ids: readonly string[]): Promise<ReadonlySet<string>> =>
+const findIds = async (
+  tx: Queryable,
+  table: string,
+  ids: readonly string[],
+  condition = 'true',
+): Promise<ReadonlySet<string>> =>
   new Set(
     ids.length === 0
       ? []
-      : (await query<{ id: string }>(tx, `select id from ${table} where id = any ($1)`, [ids])).map(({ id }) => id),
+      : (await query<{ id: string }>(tx, `select id from ${table} where id = any ($1) and ${condition}`, [ids])).map(
+          ({ id }) => id,
+        ),
   );
 
 export const findDeleted = (tx: Queryable, kind: 'facility' | 'account', ids: readonly string[]) =>
   findIds(tx, `deleted_${kind}`, ids);
+
+/** Leaves out facilities of the file, which may be the export of another installation. */
+export const findDisabled = (
+  tx: Queryable,
+  { findGiven }: Pick<ChangeContext, 'findGiven'>,
+  facilityIds: readonly string[],
+) => {
+  const others = facilityIds.filter((id) => !findGiven('facility', id));
+  return findIds(tx, 'facility', others, 'disabled_at is not null');
+};
 
 /** Returns the ids of which neither the database nor the file has a record. */
 export async function findMissing(

@@ -27,6 +27,11 @@ export const accountErrors = createErrors({
     description: 'The id belonged to a facility that was deleted. It is never used again.',
     appliesTo: ['putFacility', 'importFile'],
   },
+  FACILITY00001: {
+    status: 409,
+    description: 'The facility is disabled.',
+    appliesTo: ['inviteOwner', 'putClient', 'importFile', 'rotateClientSecret'],
+  },
   MEMBER00001: {
     status: 409,
     description: 'A facility would have no owner.',

@@ -34,7 +34,8 @@ const descriptions: Readonly<Record<string, (detail: Detail) => string>> = {
     `created the personal access token “${text(detail.name)}”, valid for ${days(detail.days)}`,
   'personal-access-token.rotated': (detail) =>
     `rotated the personal access token “${text(detail.name)}”; ${describeOverlap(Number(detail.overlap))}`,
-  'personal-access-token.revoked': (detail) => `revoked the personal access token “${text(detail.name)}”`,
+  'personal-access-token.revoked': (detail) =>
+    `revoked the personal access token “${text(detail.name)}”${detail.onlyHere ? ' for this facility' : ''}`,
 };
 
 const describeOverlap = (seconds: number): string =>

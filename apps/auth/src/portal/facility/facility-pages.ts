@@ -48,6 +48,7 @@ const notices: Readonly<Record<string, string>> = {
 };
 
 const errorTexts: Readonly<Record<Exclude<InvitationError, 'not-permitted'>, (role: InvitableRole) => string>> = {
+  'facility-disabled': () => 'The operator of the service disabled this facility.',
   'already-member': () => 'This address already has a role here.',
   'already-invited': () => 'This address already has an open invitation. You can send it again or withdraw it below.',
   'other-kind': (role) =>

@@ -150,6 +150,10 @@ export function acceptanceRoutes(parts: AcceptanceParts, pages: PortalPages): Ro
       const token = queryText(request, 'token') ?? '';
       const invitation = token.length > maxTokenLength ? undefined : await invitationStore.findByToken(token);
       if (invitation?.state !== 'open') return showEndedLink(response, invitation);
+      if (invitation.isFacilityDisabled) {
+        const text = 'The operator of the service disabled this facility. Use the link again when it is enabled.';
+        return showRefusal(response, 403, `${invitation.facilityName} is disabled`, text);
+      }
       return handler(request, response, { token, invitation });
     };
 

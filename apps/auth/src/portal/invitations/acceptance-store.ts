@@ -27,8 +27,10 @@ export function createAcceptanceStore({ db }: { db: Database }) {
   const lockInvitation = async (tx: Queryable, token: string): Promise<LockedInvitation | undefined> => {
     const [row] = await query<LockedInvitation>(
       tx,
-      `select id, facility_id as "facilityId", email, role from invitation
-        where token_sha256 = $1 and accepted_at is null and withdrawn_at is null and expires_at > now() for update`,
+      `select i.id, i.facility_id as "facilityId", i.email, i.role
+         from invitation i join facility f on f.id = i.facility_id and f.disabled_at is null
+        where i.token_sha256 = $1 and i.accepted_at is null and i.withdrawn_at is null and i.expires_at > now()
+          for update of i`,
       [hashSecret(token)],
     );
     return row;

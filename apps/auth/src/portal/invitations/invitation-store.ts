@@ -11,6 +11,8 @@ export interface Invitation {
   readonly facilityId: string;
   readonly facilityName: string;
   readonly timeZone: string;
+  /** Nobody can accept the invitation until an operator enables the facility. */
+  readonly isFacilityDisabled: boolean;
   readonly email: string;
   readonly role: InvitedRole;
   readonly invitedBy: string | null;
@@ -30,7 +32,13 @@ export type NewInvitation = Pick<Invitation, 'facilityId' | 'email' | 'role'> & 
   readonly actorId: string | null;
 };
 
-export type InvitationError = 'not-permitted' | 'already-member' | 'already-invited' | 'other-kind' | 'too-many';
+export type InvitationError =
+  | 'not-permitted'
+  | 'facility-disabled'
+  | 'already-member'
+  | 'already-invited'
+  | 'other-kind'
+  | 'too-many';
 export type InvitationChangeError = 'not-permitted' | 'not-open';
 
 /** In seconds. */
@@ -42,7 +50,8 @@ export const maxMembers = 500;
 export const invitationState = `case when i.accepted_at is not null then 'accepted'
   when i.withdrawn_at is not null then 'withdrawn' when i.expires_at <= now() then 'expired' else 'open' end`;
 
-const columns = `i.id, i.facility_id as "facilityId", f.name as "facilityName", f.time_zone as "timeZone", i.email, i.role,
+const columns = `i.id, i.facility_id as "facilityId", f.name as "facilityName", f.time_zone as "timeZone",
+  f.disabled_at is not null as "isFacilityDisabled", i.email, i.role,
   coalesce(inviter.name, inviter.username) as "invitedBy", inviter.id as "inviterId", i.sent_at as "sentAt", i.expires_at as "expiresAt",
   ${invitationState} as state`;
 const source = `invitation i join facility f on f.id = i.facility_id
@@ -86,6 +95,7 @@ export function createInvitationStore({ db }: { db: Database }) {
     const { facilityId, email } = invitation;
     const isByOperator = invitation.actorId === null;
     const invitee = await findInvitee(tx, invitation);
+    if (invitee.isFacilityDisabled) return { error: 'facility-disabled' };
     if (isByOperator ? invitee.isOwner : invitee.isMember) return { error: 'already-member' };
     if (invitee.isOtherKind) return { error: 'other-kind' };
     const [previous] = await query<{ id: string; expired: boolean }>(
@@ -179,6 +189,7 @@ export function createInvitationStore({ db }: { db: Database }) {
 const newInvitationId = (): string => `inv-${randomBytes(12).toString('base64url')}`;
 
 interface Invitee {
+  readonly isFacilityDisabled: boolean;
   readonly isMember: boolean;
   readonly isOwner: boolean;
   /** An account that the invitation may replace does not count. */
@@ -189,7 +200,8 @@ interface Invitee {
 async function findInvitee(tx: Queryable, { facilityId, email, role }: NewInvitation): Promise<Invitee> {
   const [invitee] = await query<Invitee>(
     tx,
-    `select exists (select from membership m join account a on a.id = m.account_id
+    `select exists (select from facility where id = $1 and disabled_at is not null) as "isFacilityDisabled",
+            exists (select from membership m join account a on a.id = m.account_id
                      where m.facility_id = $1 and lower(a.username) = lower($2)) as "isMember",
             exists (select from membership m join account a on a.id = m.account_id
                      where m.facility_id = $1 and lower(a.username) = lower($2) and m.role = 'owner') as "isOwner",

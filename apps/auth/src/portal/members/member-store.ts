@@ -44,7 +44,7 @@ export interface FacilityOfAccount {
 
 export type OwnedFacility = Pick<FacilityOfAccount, 'id' | 'name'>;
 
-export interface FacilitySummary extends Pick<FacilityOfAccount, 'id' | 'name' | 'role' | 'timeZone'> {
+export interface FacilitySummary extends Pick<FacilityOfAccount, 'id' | 'name' | 'role' | 'timeZone' | 'isDisabled'> {
   readonly people: number;
   readonly serviceAccounts: number;
 }
@@ -142,7 +142,8 @@ export function createMemberStore({ db }: { db: Database }) {
     findFacilities: (accountId: string): Promise<readonly FacilitySummary[]> =>
       query<FacilitySummary>(
         db,
-        `select f.id, f.name, m.role, f.time_zone as "timeZone", ${countMembers('user')} as people, ${countMembers('service')} as "serviceAccounts"
+        `select f.id, f.name, m.role, f.time_zone as "timeZone", f.disabled_at is not null as "isDisabled",
+                ${countMembers('user')} as people, ${countMembers('service')} as "serviceAccounts"
            from membership m join facility f on f.id = m.facility_id
           where m.account_id = $1 order by lower(f.name), f.id limit 1000`,
         [accountId],

@@ -59,8 +59,9 @@ export function facilityTokenRoutes({ db, audit, facilityEmails }: PortalParts, 
       'revoke-token',
       {
         token,
+        facility,
         timeZone: facility.timeZone,
-        button: 'Revoke the token',
+        button: token.isForOthers ? `Revoke the token for ${facility.name}` : 'Revoke the token',
         danger: true,
         cancel: `${facility.path}/tokens`,
       },
@@ -72,13 +73,19 @@ export function facilityTokenRoutes({ db, audit, facilityEmails }: PortalParts, 
     const { clientId } = token;
     const revoked = await revokeFacilityToken(db, { facilityId: facility.id, clientId, actorId: actor.accountId });
     if (!revoked) return pages.notFound(response);
-    for (const facilityId of revoked.facilityIds) {
-      const detail = { name: revoked.name, account: revoked.accountId };
-      const event = { kind: 'personal-access-token.revoked', ...actor, clientId, facilityId, detail } as const;
-      audit.record(event);
-      await facilityEmails.send(event, 'owners', facilityId === facility.id ? [revoked.accountId] : []);
-    }
-    response.redirect(303, `${facility.path}/tokens?notice=revoked`);
+    const { name, accountId, isForOthers } = revoked;
+    const detail = { name, account: accountId, ...(isForOthers && { onlyHere: true }) };
+    // In the history of this facility only: the others must not see its people.
+    const event = {
+      kind: 'personal-access-token.revoked',
+      ...actor,
+      clientId,
+      facilityId: facility.id,
+      detail,
+    } as const;
+    audit.record(event);
+    await facilityEmails.send(event, 'owners', [accountId]);
+    response.redirect(303, `${facility.path}/tokens?notice=${isForOthers ? 'revoked-here' : 'revoked'}`);
   };
 
   const path = '/portal/facilities/:facilityId/tokens';

@@ -52,10 +52,25 @@ export interface FacilityTokenChange {
   readonly actorId: string;
 }
 
-/** Returns undefined if the actor may not manage the facility any more, or if the token has ended. */
+/**
+ * Takes the facility out of the token, and revokes a token that has no other. Returns undefined if the actor may not
+ * manage the facility any more, or if the token has ended.
+ */
 export const revokeFacilityToken = (db: Database, { facilityId, clientId, actorId }: FacilityTokenChange) =>
   transaction(db, async (tx) => {
     if (!(await lockFacilityAs(actorId, facilityId, tx))) return undefined;
-    const [token] = await query(tx, `select 1 as found from ${source} and c.id = $2`, [facilityId, clientId]);
-    return token && revokeToken(tx, clientId);
+    await query(tx, 'select 1 as locked from client where id = $1 for no key update', [clientId]);
+    const [token] = await query<FacilityToken>(tx, `select ${columns} from ${source} and c.id = $2`, [
+      facilityId,
+      clientId,
+    ]);
+    if (!token?.isForOthers) return token && (await revokeToken(tx, clientId)) && token;
+    await query(
+      tx,
+      `update client c set facility_ids = coalesce(array_remove(c.facility_ids, $1), array(
+         select m.facility_id from membership m where m.account_id = c.account_id and m.facility_id <> $1 order by 1))
+        where c.id = $2`,
+      [facilityId, clientId],
+    );
+    return token;
   });

@@ -9,13 +9,15 @@ import { formatDuration } from '../../html/time-format.ts';
 import { randomToken } from '../../secrets.ts';
 import { actorOf, idParameter, type PortalPages, type PortalParts, timeZoneOf, tokensBreadcrumb } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
-import { tokenNameOf, tokenPath } from './token-pages.ts';
+import { allDisabled, tokenNameOf, tokenPath } from './token-pages.ts';
 
 interface TokenContext {
   readonly signedIn: SignedIn;
   readonly token: PersonalAccessToken;
   readonly facilityIds: readonly string[];
   readonly timeZone: string | undefined;
+  /** Whether all facilities of the token are disabled. */
+  readonly isDisabled: boolean;
 }
 
 type TokenHandler = (request: Request, response: Response, context: TokenContext) => Promise<void>;
@@ -51,21 +53,35 @@ export function tokenChangeRoutes(
       if (!token) return pages.notFound(response);
       if (!token.isActive) return showEnded(response);
       const facilities = await members.findFacilities(signedIn.account.id);
-      const facilityIds = facilities.map(({ id }) => id).filter((id) => token.facilityIds?.includes(id) ?? true);
-      return handler(request, response, { signedIn, token, facilityIds, timeZone: timeZoneOf(facilities) });
+      const ofToken = facilities.filter(({ id }) => token.facilityIds?.includes(id) ?? true);
+      const facilityIds = ofToken.map(({ id }) => id);
+      const isDisabled = ofToken.length > 0 && ofToken.every((facility) => facility.isDisabled);
+      return handler(request, response, { signedIn, token, facilityIds, isDisabled, timeZone: timeZoneOf(facilities) });
     };
+
+  const unlessDisabled =
+    (handler: TokenHandler): TokenHandler =>
+    async (request, response, context) =>
+      context.isDisabled
+        ? site.showMessage(response, {
+            status: 409,
+            title: 'This token cannot be rotated',
+            text: allDisabled,
+            links: [{ href: '/portal', text: 'Go to your tokens' }],
+          })
+        : handler(request, response, context);
 
   const showRotate = (
     response: Response,
     { token, timeZone }: TokenContext,
     { status, error }: { status?: number; error?: string } = {},
-  ): Promise<void> =>
-    pages.show(
-      response,
-      'rotate',
-      { token, timeZone, button: 'Create the new secret', cancel: '/portal', overlaps, formId: randomToken(), error },
-      { title: `New secret for ${tokenNameOf(token)}`, status, breadcrumbs: [tokensBreadcrumb] },
-    );
+  ): Promise<void> => {
+    const { lifetimeSeconds } = token;
+    const expiresAt = lifetimeSeconds === null ? undefined : new Date(Date.now() + lifetimeSeconds * 1000);
+    const form = { button: 'Create the new secret', cancel: '/portal', overlaps, formId: randomToken(), error };
+    const page = { title: `New secret for ${tokenNameOf(token)}`, status, breadcrumbs: [tokensBreadcrumb] };
+    return pages.show(response, 'rotate', { token, timeZone, expiresAt, ...form }, page);
+  };
 
   const path = '/portal/tokens/:clientId';
   const returnTo = (page: string) => (request: Request) => `${tokenPath(idParameter(request, 'clientId'))}/${page}`;
@@ -73,29 +89,35 @@ export function tokenChangeRoutes(
 
   router.get(
     `${path}/rotate`,
-    pages.forServiceAccount(withActiveToken((_request, response, context) => showRotate(response, context))),
+    pages.forServiceAccount(
+      withActiveToken(unlessDisabled((_request, response, context) => showRotate(response, context))),
+    ),
   );
   router.post(
     `${path}/rotate`,
     ...pages.formForServiceAccount(
-      withActiveToken(async (request, response, context) => {
-        const { signedIn, token } = context;
-        const { clientId, name, access, accessTokenTtl } = token;
-        // How long the old secret still works.
-        const overlapSeconds = overlaps.find(({ value }) => String(value) === field(request, 'overlap'))?.value;
-        if (overlapSeconds === undefined) {
-          return showRotate(response, context, { status: 400, error: 'Choose one of these times.' });
-        }
-        const actor = actorOf(request, signedIn);
-        // A form without an id counts as submitted for the first time.
-        const result = await submittedForms.once(actor.accountId, field(request, 'form') || randomToken(), () =>
-          clients.rotatePersonalAccessToken(clientId, overlapSeconds, actor),
-        );
-        if (!('error' in result)) {
-          return secretPage.show(response, { ...result, name, access, overlap: overlapSeconds, accessTokenTtl });
-        }
-        return result.error === 'form-already-submitted' ? secretPage.showAlreadyShown(response) : showEnded(response);
-      }),
+      withActiveToken(
+        unlessDisabled(async (request, response, context) => {
+          const { signedIn, token } = context;
+          const { clientId, name, access, accessTokenTtl } = token;
+          // How long the old secret still works.
+          const overlapSeconds = overlaps.find(({ value }) => String(value) === field(request, 'overlap'))?.value;
+          if (overlapSeconds === undefined) {
+            return showRotate(response, context, { status: 400, error: 'Choose one of these times.' });
+          }
+          const actor = actorOf(request, signedIn);
+          // A form without an id counts as submitted for the first time.
+          const result = await submittedForms.once(actor.accountId, field(request, 'form') || randomToken(), () =>
+            clients.rotatePersonalAccessToken(clientId, overlapSeconds, actor),
+          );
+          if (!('error' in result)) {
+            return secretPage.show(response, { ...result, name, access, overlap: overlapSeconds, accessTokenTtl });
+          }
+          return result.error === 'form-already-submitted'
+            ? secretPage.showAlreadyShown(response)
+            : showEnded(response);
+        }),
+      ),
       // The response shows a secret, so the form requires a recent sign-in.
       { returnTo: returnTo('rotate'), requireFresh: true },
     ),

@@ -41,6 +41,9 @@ export const accessTexts: Readonly<Record<TokenAccess, readonly [name: string, d
 const accessLevelsAt = (facilities: readonly FacilitySummary[]): readonly TokenAccess[] =>
   accessLevels.filter((level) => level !== 'manage' || facilities.some(({ role }) => role === 'facility-manager'));
 
+/** Why nobody can create or rotate a token. */
+export const allDisabled = 'The operator of the service disabled every facility of the token. Ask the operator why.';
+
 /** An imported token may have no name. */
 export const tokenNameOf = ({ name }: { readonly name: string }): string => name || 'this token';
 
@@ -49,6 +52,9 @@ export const tokenPath = (clientId: string): string => `/portal/tokens/${encodeU
 /** The texts that confirm a change. The query parameter `notice` is the key of a text. */
 export const tokenNotices: Readonly<Record<string, string>> = {
   revoked: 'The token was revoked. Within 15 seconds, the Bookings API rejects its access tokens.',
+  'revoked-here':
+    'The token was revoked for this facility, and stays valid at its others. Within 15 seconds, the Bookings API ' +
+    'rejects its access tokens that name this facility.',
 };
 
 export function createTokenPages(
@@ -72,6 +78,7 @@ export function createTokenPages(
       members.findFacilities(account.id),
       clients.listPersonalAccessTokens(account.id),
     ]);
+    const enabled = facilities.filter(({ isDisabled }) => !isDisabled);
     const nameOf = (id: string): string => facilities.find((facility) => facility.id === id)?.name ?? id;
     return pages.show(
       response,
@@ -91,7 +98,8 @@ export function createTokenPages(
             accessName: accessTexts[token.access][0],
             facilityNames: token.facilityIds?.map(nameOf).join(', ') ?? 'All facilities',
           })),
-        accessLevels: accessLevelsAt(facilities).map((level) => {
+        mayCreate: enabled.length > 0,
+        accessLevels: accessLevelsAt(enabled).map((level) => {
           const [text, detail] = accessTexts[level];
           return { value: level, text, detail };
         }),
@@ -111,7 +119,8 @@ export function createTokenPages(
     const name = field(request, 'name');
     const expiresInDays = field(request, 'expiresInDays');
     const requestedAccess = field(request, 'access') || defaultAccess;
-    const facilities = await members.findFacilities(account.id);
+    const all = await members.findFacilities(account.id);
+    const facilities = all.filter(({ isDisabled }) => !isDisabled);
     const ids = facilities.map(({ id }) => id);
     // With only one facility, there is nothing to choose.
     const ticked = fields(request, 'facility');
@@ -126,6 +135,7 @@ export function createTokenPages(
         validationErrors,
         status,
       });
+    const disabled = all.find(({ id, isDisabled }) => isDisabled && chosen.includes(id));
     const isValidNumber = /^\d{1,9}$/.test(expiresInDays) && Number(expiresInDays) >= 1;
     const invalid = fieldErrors({
       name: validateName(name, 'Enter a name, such as the name of the software that will use the token.'),
@@ -133,10 +143,14 @@ export function createTokenPages(
         isValidNumber && Number(expiresInDays) <= maxTokenDays
           ? undefined
           : `Enter a number of days from 1 to ${maxTokenDays}.`,
-      facility:
-        chosen.length > 0 && chosen.every((id) => ids.includes(id)) ? undefined : 'Choose at least one facility.',
+      facility: disabled
+        ? `${disabled.name} is disabled. Choose other facilities.`
+        : chosen.length > 0 && chosen.every((id) => ids.includes(id))
+          ? undefined
+          : 'Choose at least one facility.',
       access: access ? undefined : 'Choose one of these.',
     });
+    if (facilities.length < all.length && facilities.length === 0) return showErrors(409, { text: allDisabled });
     if (facilities.length === 0) {
       return showErrors(409, { text: 'This account has no role at any facility, so a token would have no use.' });
     }
