@@ -65,7 +65,7 @@ describe('nobody else gets in', () => {
     expect((await withToken(`${management.token.slice(0, -8)}AAAAAAAA`)).status).toBe(401);
     expect(await send('GET', '/nothing')).toMatchObject({ status: 404, body: { errors: [{ code: 'ERR00404' }] } });
     const wrong = await send('POST', '/facilities', {});
-    expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+    expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
     expect(await send('GET', '/accounts/%E0')).toMatchObject({ status: 404 });
     expect(await send('GET', '/accounts/a%00b')).toMatchObject({ status: 404 });
   });
