@@ -450,10 +450,10 @@ describe('OpenID Connect', () => {
     expect(refreshed.claims()?.sub).toBe('acc-player');
   });
 
-  test('prompt=login shows the sign-in page to a user who is signed in', async () => {
+  test.each(['login', 'select_account'])('prompt=%s asks a user who is signed in to sign in', async (prompt) => {
     const browser = openBrowser(server);
     await authorize(server, request({ scope: 'openid' }), { browser });
-    const page = await browser.open(authorizeUrl(server, request({ scope: 'openid', prompt: 'login' })));
+    const page = await browser.open(authorizeUrl(server, request({ scope: 'openid', prompt })));
     expect(page.title).toMatch(/^Sign in/);
   });
 

@@ -55,6 +55,7 @@ describe('discovery', () => {
           'social_access_token',
         ]),
         subject_types_supported: ['public'],
+        prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
         id_token_signing_alg_values_supported: expect.arrayContaining(['ES256', 'RS256']),
         code_challenge_methods_supported: ['S256'],
         token_endpoint_auth_methods_supported: authenticationMethods,

@@ -143,6 +143,23 @@ describe('refresh', () => {
     expect(decodeJwt(String(wide.access_token)).scope).toBe(`${scopes.play} ${scopes.bookings}`);
   });
 
+  test.each([
+    ['a foreign resource', { resource: 'https://other.example' }, 'invalid_target'],
+    ['our resource and a foreign one', { resource: [audience, 'https://other.example'] }, 'invalid_target'],
+    ['a resource of another scope', { resource: 'MANAGEMENT' }, 'invalid_target'],
+    ['an unknown facility', { facility: 'fac-none' }, 'invalid_request'],
+    ['an unknown scope', { scope: 'unknown' }, 'invalid_scope'],
+    ['a repeated scope', { scope: [scopes.bookings, scopes.bookings] }, 'invalid_request'],
+  ])('a refresh for %s is rejected, and the token stays usable', async (_title, more, error) => {
+    const { refresh_token: token } = await signIn(`offline_access ${scopes.bookings}`);
+    const form = { grant_type: 'refresh_token', refresh_token: String(token), client_id: 'demo-native' };
+    const fields =
+      'resource' in more && more.resource === 'MANAGEMENT' ? { resource: `${server.origin}/management` } : more;
+    const rejected = await statusAndBody(await server.post('/connect/token', { ...form, ...fields } as typeof form));
+    expect(rejected).toMatchObject({ status: 400, error });
+    expect(await refresh(token, { resource: audience })).toMatchObject({ status: 200 });
+  });
+
   test('a refresh for a scope that was not granted gives invalid_scope, and the token stays usable', async () => {
     const first = await signIn();
     for (const scope of [scopes.bookings, 'offline_access']) {

@@ -5,8 +5,8 @@ import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
-import { basic, patForm, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import { authorizeUrl, webRequest } from './flows.ts';
+import { audience, basic, patForm, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { authorizeUrl, player, webRequest } from './flows.ts';
 
 const server = useFixture(() => startAuthServer());
 const request = { ...webRequest, scope: `openid ${scopes.play}` };
@@ -127,6 +127,19 @@ describe('a parameter without a value counts as left out', () => {
     expect(await statusOf('/connect/userinfo?access_token=')).toBe(401);
     expect(await statusOf('/.well-known/revocations?after=')).toBe(200);
   });
+});
+
+test.each([
+  ['/connect/token', patForm],
+  ['/connect/token', { ...player, grant_type: 'password', client_id: 'demo-native', scope: scopes.play }],
+  ['/connect/par', { ...webRequest, scope: scopes.play, client_secret: 'demo-web-secret' }],
+  ['/connect/deviceauthorization', { client_id: 'demo-screen', scope: `openid ${scopes.play}` }],
+])('every resource must be allowed at %s: %p', async (path, fields) => {
+  const send = (resource: readonly string[]) => server.post(path, { ...fields, resource });
+  expect((await send([audience])).status).toBeLessThan(300);
+  for (const resource of [[audience, 'https://other.example'], ['https://other.example', audience], ['x']]) {
+    expect(await statusAndBody(await send(resource))).toMatchObject({ status: 400, error: 'invalid_target' });
+  }
 });
 
 test('several spaces may follow the scheme of Authorization', async () => {

@@ -5,8 +5,9 @@ import type { FormBrowser } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import * as openid from 'openid-client';
-import { basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import { authorize, authorizeUrl, openBrowser, signInAndConsent, webCallback } from './flows.ts';
+import { createKeyStore } from '../src/signing-keys/store.ts';
+import { basic, encryptionKey, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { authorize, authorizeUrl, openBrowser, redirectParameters, signInAndConsent, webCallback } from './flows.ts';
 
 const server = useFixture(() => startAuthServer());
 
@@ -280,6 +281,36 @@ describe('sign-out that a client requests', () => {
     expect(back.url.href).toBe(`${signedOut}?state=bye`);
     expect((await browser.open(authorizeUrl(server, request))).title).toMatch(/^Sign in/);
   });
+
+  test.each([
+    ['ES256', 'RS256'],
+    ['RS256', 'ES256'],
+  ])(
+    'an id_token with %s is a valid hint 13 days after the key was retired, also if the client now uses %s',
+    async (...algs) => {
+      const [before, after] = algs.map((id_token_signed_response_alg) => async () => {
+        const metadata = server.db.raw('metadata || ?::jsonb', [JSON.stringify({ id_token_signed_response_alg })]);
+        await server.db('client').where({ id: 'demo-web' }).update({ metadata });
+      });
+      await before?.();
+      const browser = openBrowser(server);
+      const { id_token: hint } = await tokensFor('openid', browser);
+      const keys = createKeyStore({ db: server.db, encryptionKeys: [Buffer.from(encryptionKey, 'base64')] });
+      await keys.rotate(0);
+      await keys.advance();
+      const delete_after = server.db.raw("delete_after - interval '13 days'");
+      await server.db('signing_key').where({ state: 'retired' }).update({ delete_after });
+      await server.auth.refreshKeys();
+      await after?.();
+      const silent = await browser.open(authorizeUrl(server, { ...request, prompt: 'none', id_token_hint: hint }));
+      expect(redirectParameters(silent)).toHaveProperty('code');
+      expect((await browser.open(end({ id_token_hint: hint, post_logout_redirect_uri: signedOut }))).title).toMatch(
+        /^Sign out\?/,
+      );
+      const forged = await browser.open(end({ id_token_hint: hint.replace(/.{9}$/, 'AAAAAAAAA') }));
+      expect(forged.status).toBe(400);
+    },
+  );
 
   test('a requested sign-out works with POST', async () => {
     const browser = openBrowser(server);

@@ -3,7 +3,7 @@ import { noteCause } from '@bay-booking/service/http/app';
 import type { Logger } from '@bay-booking/service/logging';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { Response } from 'express';
-import { type Configuration, errors, type JWK, Provider } from 'oidc-provider';
+import { type Configuration, type JWK, Provider } from 'oidc-provider';
 import type { AccountStore } from '../accounts/store.ts';
 import type { AuthConfig } from '../config.ts';
 import { createGrantLoader, type GrantLoaderParts } from './authorization/consent-grants.ts';
@@ -12,6 +12,7 @@ import { limitToAllowedScopes } from './authorization/granted-scope.ts';
 import { deleteImplicitCodes, isImplicitToken } from './authorization/implicit-flow.ts';
 import { createInteractionPolicy } from './authorization/interaction-policy.ts';
 import {
+  acceptHintsOfEveryAlgorithm,
   createRequestCheck,
   idpParameter,
   mfaParameter,
@@ -46,7 +47,7 @@ import {
 } from './tokens/facilities-claim.ts';
 import { disableAutomaticLogoutTokens } from './tokens/logout-tokens.ts';
 import { type RecordFirstUse, registerReplayDetection } from './tokens/replay-detection.ts';
-import type { ResourceServer } from './tokens/resource-server.ts';
+import { checkGrantedResource, type ResourceServer } from './tokens/resource-server.ts';
 import type { TokenLifetimes } from './tokens/token-lifetimes.ts';
 import { orUnavailable } from './unavailable.ts';
 
@@ -67,7 +68,7 @@ export interface ProviderParts
     ResponseParts,
     IntrospectionParts,
     EventListenerParts,
-    ClientPolicyParts,
+    Omit<ClientPolicyParts, 'checkResource'>,
     PasswordGrantParts,
     SocialGrantParts {
   readonly config: AuthConfig;
@@ -89,13 +90,14 @@ export function createProvider(parts: ProviderParts, keys: readonly JWK[]): Prov
   registerResponseMiddleware(provider, parts);
   rewriteAuthorizationRequests(provider, routes.authorization);
   setAcr(provider);
+  acceptHintsOfEveryAlgorithm(provider);
   deleteImplicitCodes(provider);
   registerJwtIntrospection(provider, keys, parts);
   addPollInterval(provider);
   registerEventListeners(provider, resource.audience, parts);
 
   selectFacilitiesBeforeConsume(provider, facilitiesClaim);
-  applyClientPolicy(provider, parts);
+  applyClientPolicy(provider, { ...parts, checkResource: resource.checkRequested });
   registerReplayDetection(provider, parts.recordFirstUse);
   disableAutomaticLogoutTokens(provider);
   if (config.isDevelopment) allowLoopbackRedirects(provider);
@@ -170,7 +172,7 @@ function createConfiguration(
       if (status === 503) noteCause(ctx.res as Response, error);
       else if (!('expose' in error && error.expose)) logger.error({ err: error, path: ctx.path }, 'request failed');
       const description = out.error_description ?? 'The request is not valid.';
-      const page = { status, error: out.error, description, ...requesterOf(ctx) };
+      const page = { status, error: out.error, description, ...(await requesterOf(ctx)) };
       showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status });
     },
     fetch: createOutboundFetch(parts.outbound),
@@ -214,11 +216,7 @@ function createFeatures(parts: FeatureParts): NonNullable<Configuration['feature
       defaultResource: (ctx, _client, oneOf) =>
         (oneOf?.[0] ?? resource.audienceFor(ctx.oidc.params?.scope as string | undefined)) as string,
       getResourceServerInfo: (ctx, requested, client) => {
-        // A refresh may leave the scope out. Its tokens are for the Bookings API.
-        const expected = resource.audienceFor(ctx.oidc.params?.scope as string | undefined) ?? resource.audience;
-        if (requested !== expected) {
-          throw new errors.InvalidTarget('resource is not one that this server issues such tokens for');
-        }
+        resource.checkRequested(requested, ctx.oidc.params?.scope as string | undefined);
         return resource.info(allowedScopes(client), requested);
       },
       // With `false`, openid and a custom scope would give an opaque token for userinfo.
@@ -244,6 +242,7 @@ function createFindAccount(
     // Before a refresh token is consumed, so it stays usable after an error here.
     if (ctx.oidc.route === 'token' && token) {
       limitToAllowedScopes(ctx, token, scopes);
+      checkGrantedResource(ctx, token as { resource?: string | string[] });
       const narrowed = ctx.oidc.params?.scope as string | undefined;
       await facilitiesClaim(ctx, { scope: narrowed || token.scope, accountId: id, amr: (token as SignIn).amr });
     }

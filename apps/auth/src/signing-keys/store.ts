@@ -37,8 +37,8 @@ export class WrongEncryptionKey extends Error {
 export const keyPublishDelaySeconds = 30;
 /** Other instances notice a change up to 2 s later, and clocks differ. */
 const marginSeconds = 60;
-/** RS256 keys sign id_tokens, which a client may send as `id_token_hint` as long as an idle session lasts. */
-const minimumPublicationSeconds: Readonly<Record<SigningAlgorithm, number>> = { ES256: 0, RS256: 14 * 24 * 3600 };
+/** A client may send an id_token as `id_token_hint` as long as an idle session lasts. */
+const minimumPublicationSeconds = 14 * 24 * 3600;
 
 /** The number is arbitrary. */
 const lockId = 4_206_912_022;
@@ -128,7 +128,7 @@ export function createKeyStore({ db, encryptionKeys }: KeyStoreOptions) {
               where old.alg = $3 and old.state = 'current'
                 and exists (select 1 from signing_key n
                              where n.alg = old.alg and n.state = 'next' and n.signs_from <= now())`,
-            [minimumPublicationSeconds[alg], marginSeconds, alg],
+            [minimumPublicationSeconds, marginSeconds, alg],
           );
         }
         await query(tx, "update signing_key set state = 'current' where state = 'next' and signs_from <= now()");

@@ -1,8 +1,9 @@
 // Rewrites authorization requests before oidc-provider reads them. A repeated parameter is an array, which stays
 // unchanged, because the library rejects it.
-import { decodeJwt } from 'jose';
+import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
 import type { LimitPushedRequests } from '../../guard/usage-limit.ts';
+import { signingAlgorithms } from '../../signing-keys/signing-key.ts';
 import type { SocialProviders } from '../../social/settings.ts';
 import { effectiveScopes, type RegisteredClient } from '../clients/registered-client.ts';
 import type { AuthorizationQuery, Next } from '../request-state.ts';
@@ -65,13 +66,21 @@ function removeUnusedNonce(query: AuthorizationQuery): AuthorizationQuery {
   return issuesIdToken || Array.isArray(nonce) ? query : others;
 }
 
+/** Every sign-in lets the user choose the account. oidc-provider does not know the value. */
+function replaceAccountSelection(query: AuthorizationQuery): AuthorizationQuery {
+  const { prompt } = query;
+  if (typeof prompt !== 'string') return query;
+  const prompts = prompt.split(' ').map((value) => (value === 'select_account' ? 'login' : value));
+  return { ...query, prompt: [...new Set(prompts)].join(' ') };
+}
+
 function removeRepeatedSpaces(query: AuthorizationQuery): AuthorizationQuery {
   return typeof query.scope === 'string' ? { ...query, scope: normaliseScope(query.scope) } : query;
 }
 
 export function rewriteAuthorizationQuery(query: AuthorizationQuery): AuthorizationQuery {
   const supported = replaceTokenResponseType(query);
-  return removeRepeatedSpaces(removeUnusedNonce(moveAcrValues(supported)));
+  return removeRepeatedSpaces(removeUnusedNonce(moveAcrValues(replaceAccountSelection(supported))));
 }
 
 export function rewriteAuthorizationRequests(provider: Provider, authorizationPath: string): void {
@@ -89,6 +98,20 @@ export function setAcr(provider: Provider): void {
     const isRequested = needsTwoFactors(oidc.params) || String(oidc.params?.acr_values).split(' ').includes(twoFactors);
     if (isRequested && oidc.session?.amr?.includes('mfa')) Object.defineProperty(oidc, 'acr', { value: twoFactors });
   });
+}
+
+type ValidateIdToken = (hint: string, client: Partial<RegisteredClient>) => Promise<unknown>;
+
+/** The client may have been registered for another algorithm when it got the id_token. */
+export function acceptHintsOfEveryAlgorithm({ IdToken }: Provider): void {
+  const models = IdToken as unknown as { validate: ValidateIdToken };
+  const { validate } = models;
+  models.validate = function validateHint(this: unknown, hint, { clientId }) {
+    const alg = signingAlgorithms.find((name) => name === decodeProtectedHeader(hint).alg);
+    if (clientId === undefined || alg === undefined)
+      throw new errors.InvalidRequest('could not validate id_token_hint');
+    return validate.call(this, hint, { clientId, idTokenSignedResponseAlg: alg });
+  };
 }
 
 export interface RequestCheckParts {

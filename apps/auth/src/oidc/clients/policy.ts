@@ -4,7 +4,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { addressKey } from '../../guard/keys.ts';
 import type { RateLimit } from '../../http/rate-limit.ts';
-import { requestState } from '../request-state.ts';
+import { type AuthorizationQuery, requestState } from '../request-state.ts';
 import { normaliseScope, offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
 import { checkRequestedScopes, effectiveScopes, ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 import { deviceCodeGrantType } from './schema.ts';
@@ -12,9 +12,14 @@ import { deviceCodeGrantType } from './schema.ts';
 export interface ClientPolicyParts {
   readonly tokenRateLimit: RateLimit;
   readonly scopes: ScopeTable;
+  /** @throws {errors.InvalidTarget} */
+  readonly checkResource: (requested: unknown, scope: string | undefined) => void;
 }
 
-export function applyClientPolicy(provider: Provider, { tokenRateLimit, scopes }: ClientPolicyParts): void {
+export function applyClientPolicy(
+  provider: Provider,
+  { tokenRateLimit, scopes, checkResource }: ClientPolicyParts,
+): void {
   const prototype = provider.Client.prototype as RegisteredClient;
   const { grantTypeAllowed, responseTypeAllowed } = prototype;
 
@@ -34,6 +39,8 @@ export function applyClientPolicy(provider: Provider, { tokenRateLimit, scopes }
     const isRange = type === 'client_credentials' && ownMetadataOf(this).kind === 'driving-range';
     if (!allowed || isRange) throw new errors.UnauthorizedClient('this client may not use this grant type');
     const params = ctx.oidc.params as Record<string, string | string[] | undefined>;
+    // Before a code or refresh token is used up. Our own grants do not declare the parameter.
+    checkResource((ctx.oidc.body as AuthorizationQuery).resource, [params.scope].flat()[0]);
     // oidc-provider rejects a repeated parameter, which is an array, in a later step.
     if (Array.isArray(params.scope)) return true;
     // oidc-provider would reject repeated spaces.

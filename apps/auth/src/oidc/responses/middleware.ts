@@ -109,6 +109,7 @@ export function correctDiscoveryDocument(ctx: KoaContextWithOIDC, scopes: ScopeT
   Object.assign(document, {
     scopes_supported: scopes.all,
     response_types_supported: publishedResponseTypes(clientSettings.responseTypes),
+    prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
     // Without the first member, clients would use client_secret_basic for revocation (RFC 8414 section 2).
     revocation_endpoint_auth_methods_supported: authMethods,
     introspection_endpoint_auth_methods_supported: authMethods,

@@ -7,6 +7,7 @@ import { requestState } from '../request-state.ts';
 import { type ScopeTable, scopesOfRole, splitScope } from '../scopes.ts';
 import { orUnavailable } from '../unavailable.ts';
 import { membershipsFor } from './claims.ts';
+import { checkGrantedResource } from './resource-server.ts';
 
 /** A longer token would not fit into a header. */
 const maxFacilities = 200;
@@ -78,7 +79,7 @@ function select(ids: readonly string[], requested: readonly string[]): readonly 
   return selected;
 }
 
-/** After an error in the parameter `facility`, the client can use the code again. */
+/** After an error in the parameters `facility` and `resource`, the client can use the code again. */
 export function selectFacilitiesBeforeConsume(provider: Provider, facilitiesClaim: FacilitiesClaim): void {
   const models = [provider.AuthorizationCode, provider.DeviceCode] as const;
   for (const { prototype } of models) {
@@ -86,6 +87,7 @@ export function selectFacilitiesBeforeConsume(provider: Provider, facilitiesClai
     const { consume } = code;
     code.consume = async function consumeIfFacilitiesAreValid(this: typeof code) {
       const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
+      if (ctx) checkGrantedResource(ctx, this);
       if (ctx && this.accountId) await facilitiesClaim(ctx, this);
       return consume.call(this);
     };
