@@ -19,6 +19,13 @@ const signedInBrowser = async () => {
   return browser;
 };
 
+const wayOnOf = ({ links }: Page) =>
+  links
+    .filter(({ text }) => /^(Back to|Go to) /.test(text))
+    .map(({ href, text }) => `${text}: ${new URL(href, server.origin)}`);
+const toPortal = () => [`Go to the portal: ${server.origin}/portal`];
+const toApplication = [`Back to Demo web: ${new URL('/', webRequest.redirect_uri)}`];
+
 describe('CSRF protection', () => {
   test('a form without a CSRF token of the same browser gets 403', async () => {
     const browser = openBrowser(server);
@@ -34,8 +41,25 @@ describe('CSRF protection', () => {
   test('a form from another site gets 403, even with the right CSRF token', async () => {
     const browser = openFormBrowser([server.origin], { 'Sec-Fetch-Site': 'cross-site' });
     const signIn = await browser.open(`${server.origin}/sign-in`);
-    expect((await browser.send(signIn, player)).status).toBe(403);
+    const rejected = await browser.send(signIn, player);
+    expect(rejected.status).toBe(403);
+    expect(rejected.links.map(({ href }) => href)).toContainEqual(expect.stringMatching(/\/(sign-in|portal)$/));
   });
+
+  test.each([
+    [{ 'Sec-Fetch-Site': 'same-origin' }, 200],
+    [{ 'Sec-Fetch-Site': 'none' }, 403],
+    [{ 'Sec-Fetch-Site': 'cross-site' }, 403],
+    [{}, 403],
+  ])(
+    'a form with the origin null, as behind a proxy that sets no-referrer, and %p gets %i',
+    async (headers, status) => {
+      const browser = openFormBrowser([server.origin], { Origin: 'null', Referer: '', ...(headers as object) });
+      const signIn = await browser.open(`${server.origin}/sign-in`);
+      expect((await browser.send(signIn, { ...player, csrf: 'wrong' })).status).toBe(403);
+      expect((await browser.send(signIn, player)).status).toBe(status);
+    },
+  );
 });
 
 test('the headers of a page allow nothing from other origins, no inline script and no frame', async () => {
@@ -70,7 +94,18 @@ test('every expired sign-in shows the same text', async () => {
     expect(textOf(page.html)).toContain(
       'It was open for too long, is already complete, or was started in another browser.',
     );
+    expect(wayOnOf(page)).toEqual(page.url.pathname === signIn.url.pathname ? toApplication : toPortal());
   }
+});
+
+test('a sign-in whose session has ended links to the application', async () => {
+  const browser = await signedInBrowser();
+  const signIn = await browser.open(authorizeAddress({ prompt: 'login' }));
+  const account = await browser.open(`${server.origin}/account`);
+  await browser.send(account, {}, 'Sign out');
+  const page = await browser.send(signIn, player);
+  expect(page.title).toMatch(/^This sign-in has expired/);
+  expect(wayOnOf(page)).toEqual(toApplication);
 });
 
 describe('error pages', () => {

@@ -93,7 +93,7 @@ export function openFormBrowser(sites: readonly string[], headers: Record<string
       const response = await fetch(url, {
         ...options,
         redirect: 'manual',
-        headers: { ...headers, Cookie: jar.cookieHeaderFor(url), ...(options.headers as Record<string, string>) },
+        headers: { Cookie: jar.cookieHeaderFor(url), ...(options.headers as Record<string, string>), ...headers },
       });
       jar.store(url, response);
       const location = response.headers.get('location');

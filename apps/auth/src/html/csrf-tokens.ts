@@ -41,7 +41,10 @@ export function createCsrfTokens(cookies: BrowserCookies, { cookieKeys: keys, is
       const site = request.headers['sec-fetch-site'];
       // Browsers send `none` if no page caused the request. No other site can cause such a request.
       if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
-      if (request.headers.origin !== undefined && request.headers.origin !== origin) return false;
+      const sent = request.headers.origin;
+      // Behind a proxy that sets `Referrer-Policy: no-referrer`, browsers send the origin `null`.
+      const isOpaque = sent === 'null' && site === 'same-origin';
+      if (sent !== undefined && sent !== origin && !isOpaque) return false;
       const browserId = browserOf(request, response);
       if (!browserId) return false;
       const received = Buffer.from(token, 'base64url');

@@ -2,7 +2,7 @@
 import { isUnavailable } from '@bay-booking/service/database/database';
 import { noteCause } from '@bay-booking/service/http/app';
 import type { ErrorRequestHandler } from 'express';
-import { type FindLayoutUser, renderPage } from './render.ts';
+import { type FindLayoutUser, type Link, renderPage } from './render.ts';
 import { sendHtml } from './response-headers.ts';
 
 /** The value of Retry-After in responses with the status 503. */
@@ -13,7 +13,18 @@ interface PageError extends Error {
   readonly status?: number;
   /** Express sets this status, for example if it cannot decode the address. */
   readonly statusCode?: number;
+  /** The application of an expired sign-in, if it is known. */
+  readonly application?: Application | undefined;
 }
+
+interface Application {
+  readonly name?: string | undefined;
+  readonly homePage?: string | undefined;
+}
+
+/** Where a user can go on whose sign-in has expired. */
+export const wayOn = ({ name = 'the application', homePage }: Application = {}): Link =>
+  homePage === undefined ? { href: '/portal', text: 'Go to the portal' } : { href: homePage, text: `Back to ${name}` };
 
 /** `findLayoutUser` finds the user whose name the error page shows. */
 export const createErrorHandler =
@@ -28,13 +39,16 @@ export const createErrorHandler =
     // Reading the session may have caused a server error.
     const user = status < 500 ? await findLayoutUser(request, response) : undefined;
     const details = [{ name: 'Reference', value: response.locals.requestId as string }];
-    const html = renderPage('message', { message: { title, text, tone: 'bad', details } }, { title, user });
+    const links = isExpired(error) ? [wayOn(error.application)] : [];
+    const html = renderPage('message', { message: { title, text, tone: 'bad', details, links } }, { title, user });
     sendHtml(response, html, { status });
   };
 
+/** The interaction has ended or belongs to another browser (oidc/authorization/interactions.ts). */
+const isExpired = ({ name }: PageError): boolean => name === 'InteractionExpired';
+
 function messageFor(error: PageError, status: number) {
-  // The interaction has ended or belongs to another browser (oidc/authorization/interactions.ts).
-  if (error.name === 'InteractionExpired') return errorMessages.signInExpired;
+  if (isExpired(error)) return errorMessages.signInExpired;
   if (status === 503) return errorMessages.unavailable;
   return status >= 500 ? errorMessages.internal : errorMessages.badRequest;
 }

@@ -5,7 +5,7 @@ import type { BrowserCookies } from '../http/browser-cookies.ts';
 import type { CsrfTokens } from './csrf-tokens.ts';
 import { createErrorHandler, errorMessages } from './error-page.ts';
 import { errorsByField, rawField, readForm, type ValidationError } from './forms.ts';
-import { signInPath } from './local-path.ts';
+import { localPath, signInPath } from './local-path.ts';
 import { type FindLayoutUser, type Layout, type LayoutUser, type Link, renderPage } from './render.ts';
 import { type HtmlOptions, sendHtml } from './response-headers.ts';
 import type { FindSignedIn, SignedIn } from './signed-in.ts';
@@ -103,7 +103,12 @@ export function createSite({ findSignedIn, csrfTokens, cookies }: SiteOptions) {
     csrfTokens.isValid(request, response, csrfContext, rawField(request, 'csrf'));
 
   const rejectForm = (response: Response): Promise<void> =>
-    showMessage(response, { ...errorMessages.formExpired, status: 403, tone: 'bad' });
+    showMessage(response, {
+      ...errorMessages.formExpired,
+      status: 403,
+      tone: 'bad',
+      links: [{ href: localPath(pageOf(response.req), '/portal'), text: 'Open the page again' }],
+    });
 
   /** Redirects to the sign-in page if nobody is signed in, or `requireFresh` is not met. */
   const requireSignIn =

@@ -1,7 +1,7 @@
 // Renders the pages for which oidc-provider calls our code: errors that cannot be sent to a client, the sign-out that a
 // client requests (OpenID Connect RP-Initiated Logout 1.0), and the end of the sign-in for a device.
 import type { IncomingMessage } from 'node:http';
-import { type ErrorMessage, errorMessages } from '../html/error-page.ts';
+import { type ErrorMessage, errorMessages, wayOn } from '../html/error-page.ts';
 import { type FindLayoutUser, renderPage } from '../html/render.ts';
 import type { ErrorPage, ProviderPages } from '../oidc/pages.ts';
 import { routes } from '../oidc/paths.ts';
@@ -32,13 +32,19 @@ const invalidSignOutRequest = (isSignedIn: boolean): ErrorMessage => ({
       : 'You are not signed in to Bay Booking in this browser.'),
 });
 
+const startsWith = ({ url = '' }: IncomingMessage, paths: readonly string[]): boolean =>
+  paths.some((path) => URL.parse(url, 'http://local.invalid')?.pathname.startsWith(path));
+
 /** A sign-out begins at the path `routes.end_session` and continues at paths below it, such as `/confirm`. */
-const isSignOut = (request: IncomingMessage): boolean =>
-  URL.parse(request.url ?? '', 'http://local.invalid')?.pathname.startsWith(routes.end_session) === true;
+const isSignOut = (request: IncomingMessage): boolean => startsWith(request, [routes.end_session]);
+
+const isProtocolPage = (request: IncomingMessage): boolean =>
+  startsWith(request, [routes.authorization, routes.end_session, routes.code_verification]);
 
 function messageFor({ error, description }: ErrorPage, request: IncomingMessage, isSignedIn: boolean): ErrorMessage {
   const known = messagesByError[error];
   if (known) return known;
+  if (!isProtocolPage(request)) return errorMessages.badRequest;
   if (isSignOut(request)) return invalidSignOutRequest(isSignedIn);
   // oidc-provider has no error code for an interaction that has expired or belongs to another session of the browser.
   // Only the description of the error names the reason.
@@ -48,17 +54,22 @@ function messageFor({ error, description }: ErrorPage, request: IncomingMessage,
 
 export const createProviderPages = (findLayoutUser: FindLayoutUser): ProviderPages => ({
   async error(page, request, response) {
-    const { status, error, description, client, redirectUri } = page;
+    const { status, error, description, client, homePage, redirectUri } = page;
     // After a server error, the page does not read the session, because reading the session may have caused the error.
     const user = status < 500 ? await findLayoutUser(request, response) : undefined;
-    const { title, text } = messageFor(page, request, user !== undefined);
+    const message = messageFor(page, request, user !== undefined);
+    const { title, text } = message;
     const isNotFound = error === 'not_found';
     const details = [
       ...(isNotFound ? [] : [{ name: 'Error', value: `${error}: ${description}` }]),
       ...(client ? [{ name: 'Application', value: client }] : []),
       ...(redirectUri ? [{ name: 'Return address', value: redirectUri }] : []),
     ];
-    const links = isNotFound ? [{ href: '/account', text: 'Your account' }] : [];
+    const links = isNotFound
+      ? [{ href: '/account', text: 'Your account' }]
+      : message === errorMessages.signInExpired
+        ? [wayOn({ name: client, homePage })]
+        : [];
     return renderPage('message', { message: { title, text, tone: 'bad', details, links } }, { title, user });
   },
 

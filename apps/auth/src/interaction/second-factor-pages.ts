@@ -7,7 +7,7 @@ import type { Audit } from '../audit/audit.ts';
 import type { Passkeys } from '../factors/passkeys.ts';
 import type { PendingSignIn, PendingSignIns } from '../factors/pending-sign-in-store.ts';
 import type { FactorStore } from '../factors/store.ts';
-import { errorMessages } from '../html/error-page.ts';
+import { errorMessages, wayOn } from '../html/error-page.ts';
 import { field, queryText, rawField, tooMany } from '../html/forms.ts';
 import { localPath, secondFactorPath, signInPath } from '../html/local-path.ts';
 import { hasTwoFactors } from '../html/signed-in.ts';
@@ -60,7 +60,7 @@ export function secondFactorRoutes(parts: SecondFactorParts): Router {
       status: 400,
       ...errorMessages.signInExpired,
       tone: 'bad',
-      links: [{ href: '/sign-in', text: 'Sign in' }],
+      links: [wayOn()],
     });
 
   const show = async (

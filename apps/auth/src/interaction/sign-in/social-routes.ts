@@ -5,7 +5,7 @@ import type { AccountEmails } from '../../accounts/account-emails.ts';
 import type { SocialIdentity, SocialIdentityStore } from '../../accounts/social-identity-store.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { FactorStore } from '../../factors/store.ts';
-import { errorMessages } from '../../html/error-page.ts';
+import { errorMessages, wayOn } from '../../html/error-page.ts';
 import { queryText } from '../../html/forms.ts';
 import { freshSignInPath, localPath, signInPath } from '../../html/local-path.ts';
 import type { Site } from '../../html/site.ts';
@@ -190,8 +190,8 @@ export function createSocialRoutes(parts: SocialRouteParts) {
     const { search } = new URL(request.originalUrl, 'http://local.invalid');
     const result = await authorizationFlow.callback(name, browserSecret, search);
     if (!result) {
-      const links = [{ href: '/sign-in', text: 'Sign in' }];
-      return site.showMessage(response, { status: 400, ...errorMessages.signInExpired, tone: 'bad', links });
+      const page = { status: 400, ...errorMessages.signInExpired, tone: 'bad', links: [wayOn()] } as const;
+      return site.showMessage(response, page);
     }
     const { flow } = result;
     if ('failure' in result) {

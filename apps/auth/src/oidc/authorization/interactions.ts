@@ -2,7 +2,7 @@
 // is on our pages. oidc-provider reads the result when the browser returns to it.
 import type { Request, Response } from 'express';
 import { errors, type Provider } from 'oidc-provider';
-import { ownMetadataOf } from '../clients/registered-client.ts';
+import { homePageOf, ownMetadataOf, type RegisteredClient } from '../clients/registered-client.ts';
 import { splitScope } from '../scopes.ts';
 import type { ProvenIdentity } from '../sessions.ts';
 import { mfaReason } from './interaction-policy.ts';
@@ -12,6 +12,12 @@ import { idpParameter, needsFreshSignIn } from './requests.ts';
 export class InteractionExpired extends Error {
   override readonly name = 'InteractionExpired';
   readonly status = 400;
+  readonly application: { readonly name: string; readonly homePage: string | undefined } | undefined;
+
+  constructor(message: string, client?: RegisteredClient) {
+    super(message);
+    this.application = client && { name: client.clientName ?? client.clientId, homePage: homePageOf(client) };
+  }
 }
 
 export interface SignInResult extends ProvenIdentity {
@@ -23,15 +29,21 @@ export type Interaction = ReturnType<typeof describe>;
 export type Interactions = ReturnType<typeof createInteractions>;
 
 export function createInteractions(provider: () => Provider) {
+  const expired = async (uid: string, reason: string): Promise<InteractionExpired> => {
+    const stored = await provider().Interaction.find(uid);
+    return new InteractionExpired(reason, stored && (await provider().Client.find(String(stored.params.client_id))));
+  };
+
   return {
     /** @throws {InteractionExpired} also if the browser does not have the cookie of the interaction */
     async find(request: Request, response: Response): Promise<Interaction> {
+      const uid = String(request.params.uid);
       const found = await provider()
         .interactionDetails(request, response)
-        .catch((error: Error) => {
-          throw error instanceof errors.SessionNotFound ? new InteractionExpired(error.message) : error;
+        .catch(async (error: Error) => {
+          throw error instanceof errors.SessionNotFound ? await expired(uid, error.message) : error;
         });
-      if (found.uid !== request.params.uid) throw new InteractionExpired('the cookie belongs to another interaction');
+      if (found.uid !== uid) throw await expired(uid, 'the cookie belongs to another interaction');
       return describe(provider(), found);
     },
 

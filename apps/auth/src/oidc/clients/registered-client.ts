@@ -31,6 +31,11 @@ export function checkRequestedScopes(
   if (error) throw new errors.InvalidScope(error.description, error.scope);
 }
 
+/** Where a user can begin again. Undefined if the client is not a website. */
+export function homePageOf(client: RegisteredClient): string | undefined {
+  return client.clientUri ?? [...webOriginsOf(client)][0];
+}
+
 /** URIs with a custom scheme have no origin. */
 export function webOriginsOf(client: RegisteredClient): ReadonlySet<string> {
   const origins = (client.redirectUris ?? []).map((uri) => URL.parse(uri)?.origin);
