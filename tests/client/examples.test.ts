@@ -48,7 +48,7 @@ test('examples/partner lists free times, books a bay and a party, receives the w
   const shop = `http://localhost:${port}`;
   const partner = startExample('partner', { PORT: String(port) });
   await partner.waitForOutput(/Listening/);
-  const [commands = ''] = shellBlocks(read('examples/partner/README.md'));
+  const [, commands = ''] = shellBlocks(read('examples/partner/README.md'));
   const { stdout } = await run('sh', ['-e', '-c', commands.replace('http://localhost:4020', shop)], {
     timeout: 30_000,
   });
