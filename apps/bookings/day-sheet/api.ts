@@ -51,7 +51,11 @@ async function observedFetch(url: string | URL | Request, init?: RequestInit): P
   }
 }
 
-const placeNow = (): signIn.Place => ({ search: location.search, draft: signIn.drafts.current?.() });
+const placeNow = (): signIn.Place => ({
+  search: location.search,
+  draft: signIn.drafts.current?.(),
+  subject: signIn.subject,
+});
 
 /** Gets a new token without losing what was typed. Throws if a token that is seconds old was rejected. */
 async function renewToken(): Promise<string> {

@@ -17,8 +17,14 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-export const button = (label: string, click: () => unknown, attributes: Readonly<Record<string, unknown>> = {}) =>
-  h('button', { type: 'button', click, ...attributes }, label);
+type Content = string | readonly Child[];
+
+export const button = (label: Content, click: () => unknown, attributes: Readonly<Record<string, unknown>> = {}) =>
+  h('button', { type: 'button', click, ...attributes }, ...[label].flat());
+
+/** Joins texts with commas. Each text has its own direction, so a name in Hebrew does not turn a range of times. */
+export const listOf = (...texts: readonly (string | false | undefined)[]): Child[] =>
+  texts.filter(Boolean).flatMap((text, index) => [index > 0 && ', ', h('bdi', {}, text || '')]);
 
 /** Lets screen readers say a text. */
 export function announce(text: string): void {
@@ -27,9 +33,9 @@ export function announce(text: string): void {
 }
 
 /** Shows a message at the bottom of the page for 10 seconds, with a button if the reader can do something about it. */
-export function notify(text: string, action?: { readonly label: string; readonly act: () => unknown }): void {
+export function notify(content: Content, action?: { readonly label: string; readonly act: () => unknown }): void {
   document.querySelector('.toast')?.remove();
-  const toast = h('div', { class: 'toast', popover: 'manual' }, h('span', {}, text));
+  const toast = h('div', { class: 'toast', popover: 'manual' }, h('span', {}, ...[content].flat()));
   const close = () => toast.remove();
   if (action)
     toast.append(
@@ -42,7 +48,7 @@ export function notify(text: string, action?: { readonly label: string; readonly
   // The controls outside an open dialog do not work.
   (document.querySelector('dialog[open]') ?? document.body).append(toast);
   toast.showPopover();
-  announce(text);
+  announce(toast.firstElementChild?.textContent ?? '');
   setTimeout(close, 10_000);
 }
 

@@ -1,9 +1,9 @@
 // Starts the day sheet: signs the user in, lets the user choose a location, and shows the day.
 import type { BookingLocation, Me } from '@bay-booking/client';
-import { client } from './api.ts';
+import { client, offlineSince } from './api.ts';
 import { dateAt, readDate } from './day/time.ts';
-import { button, h } from './dom.ts';
-import { forgetChoices } from './sheet/choices.ts';
+import { button, h, notify } from './dom.ts';
+import { choices, forgetChoices } from './sheet/choices.ts';
 import { showSheet } from './sheet/sheet.ts';
 import * as signIn from './sign-in.ts';
 
@@ -21,29 +21,36 @@ function fail(error: unknown): void {
   main.firstElementChild?.append(button('Try again', () => location.reload(), { class: 'primary' }));
 }
 
-/** Until the page tries again to show a day. */
-const retryMs = 2_000;
+const noConnection = 'there is no connection to the service.';
 
 async function start(): Promise<void> {
   // The redirect URI has the host of BASE_URL, and so must the page.
   if (location.origin !== new URL(signIn.baseUrl).origin)
     return location.replace(`${signIn.baseUrl}/day${location.search}`);
   const { result, place } = await signIn.finishSignIn();
-  if (result === 'signed out') return show('You are signed out', signInButton(place));
+  if (result === 'signed out') return show('You are signed out of the day sheet', signInButton(place));
   if (typeof result === 'object') return show('You are not signed in', h('p', {}, result.error), signInButton(place));
   if (result === 'not signed in') return signIn.startSignIn(() => place);
   const signOut = document.getElementById('sign-out') as HTMLButtonElement;
   signOut.hidden = false;
   signOut.addEventListener('click', () => {
-    forgetChoices();
-    void signIn.signOut().catch(fail);
+    const stay = () => notify(`You are still signed in, because ${noConnection} Try again later.`);
+    void signIn.signOut().then(() => forgetChoices(), stay);
   });
   const [me, locations] = await Promise.all([client.me(), client.locations.list().toArray()]);
+  forgetChoices(me.subject);
+  if (place.notice) notify(place.notice);
   const query = new URLSearchParams(location.search);
   const isUnknown = query.has('location') && !locations.some(({ id }) => id === query.get('location'));
   // The token names the facilities where the user has the right for every scope. A Bookings Manager may not close bays.
+  if (!signIn.isReduced) choices.ownFacilities = me.facilities.map(({ id }) => id);
   if (!signIn.isReduced && (locations.length === 0 || isUnknown || query.has('choose')))
     return signIn.startSignIn(() => place, { reduced: true });
+  const hasOthers = locations.some(({ facilityId }) => !choices.ownFacilities.includes(facilityId));
+  if (signIn.isReduced && query.has('choose') && !hasOthers) {
+    choices.hasNoOthers = true;
+    return signIn.startSignIn(() => ({ search: '', notice: 'You have no other facilities.' }), { reduced: false });
+  }
   if (signIn.isReduced && isUnknown) return signIn.startSignIn(() => ({ search: '' }), { reduced: false });
   if (locations.length === 0)
     return show('No range', h('p', {}, 'Your account belongs to no range. Ask the owner of a range to invite you.'));
@@ -55,6 +62,7 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
   let shown = new AbortController();
   let search = '';
   let facilityBefore: string | undefined;
+  const others = locations.filter(({ facilityId }) => !choices.ownFacilities.includes(facilityId));
 
   const go = (locationId: string, date: string): void => {
     history.pushState(null, '', locationId ? `?${new URLSearchParams({ location: locationId, date })}` : '?choose');
@@ -62,19 +70,24 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
   };
 
   async function open(draft?: signIn.Draft): Promise<void> {
-    shown.abort();
-    shown = new AbortController();
-    const { signal } = shown;
-    document.querySelector('dialog')?.close();
     const query = new URLSearchParams(location.search);
     const hasChoice = query.has('choose') || (me.facilities.length > 1 && !query.has('location'));
     const chosen = locations.find(({ id }) => id === query.get('location')) ?? (hasChoice ? undefined : locations[0]);
     const facilityId = chosen?.facilityId ?? '';
     // The page starts again, with the token that has most rights there.
-    if (signIn.isReduced ? facilityId !== (facilityBefore ?? facilityId) : query.has('choose'))
-      return location.reload();
+    if (signIn.isReduced ? facilityId !== (facilityBefore ?? facilityId) : query.has('choose')) {
+      if (offlineSince === undefined) return location.reload();
+      // A reload without a connection would lose the page.
+      history.replaceState(null, '', search);
+      notify(`Other facilities cannot be shown, because ${noConnection}`);
+      return open();
+    }
+    shown.abort();
+    shown = new AbortController();
+    const { signal } = shown;
+    document.querySelector('dialog')?.close();
     facilityBefore = facilityId;
-    if (!chosen) return showChoice();
+    if (!chosen) return showChoice(query.has('choose') && signIn.isReduced ? others : locations);
     const date = readDate(query.get('date')) ?? dateAt(Date.now(), chosen.timeZone);
     history.replaceState(null, '', `?${new URLSearchParams({ location: chosen.id, date })}`);
     search = location.search;
@@ -82,14 +95,12 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
       const reload = () => open(signIn.drafts.current?.());
       await showSheet({ me, locations, location: chosen, date, draft, go, reload }, signal);
     } catch (error) {
-      if (signal.aborted) return;
-      fail(error);
-      setTimeout(() => !signal.aborted && open(draft), retryMs);
+      if (!signal.aborted) fail(error);
     }
   }
 
-  function showChoice(): void {
-    const links = locations.map(({ id, name, timeZone, facilityId }) => {
+  function showChoice(choosable: readonly BookingLocation[]): void {
+    const links = choosable.map(({ id, name, timeZone, facilityId }) => {
       const facility = me.facilities.find((one) => one.id === facilityId)?.name;
       const choose = () => go(id, dateAt(Date.now(), timeZone));
       return h('li', {}, button(facility ? `${facility}: ${name}` : name, choose, { class: 'link' }));

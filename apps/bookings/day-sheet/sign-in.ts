@@ -16,13 +16,18 @@ export const drafts: { current?: (() => Draft) | undefined } = {};
 export interface Place {
   readonly search: string;
   readonly draft?: Draft | undefined;
+  /** Who typed the draft. Nobody else may see it. */
+  readonly subject?: string | undefined;
+  /** What the page has to say when it shows the day. */
+  readonly notice?: string | undefined;
 }
 
+/** A sign-in or a sign-out that has begun. */
 interface Saved extends Place {
+  readonly purpose: 'sign-in' | 'sign-out';
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
-  readonly at: number;
   readonly isReduced: boolean;
 }
 
@@ -34,12 +39,16 @@ export const baseUrl = setting('baseUrl');
 const redirectUri = `${baseUrl}/day/`;
 const pagePath = new URL(`${baseUrl}/day`).pathname;
 
+/** Who is signed in. */
+export let subject: string | undefined;
 let token: { readonly value: string; readonly expiresAt: number } | undefined;
 /** Whether the token lacks the last scope, `golf/schedule`. It then also has facilities where the user only books. */
 export let isReduced = false;
 
 const request = () => ({
   [oauth.allowInsecureRequests]: issuer.protocol === 'http:',
+  // The cache of the browser would answer for an auth that cannot be reached.
+  [oauth.customFetch]: (url: string, init: object) => fetch(url, { ...init, cache: 'no-store' }),
   signal: AbortSignal.timeout(10_000),
 });
 
@@ -50,26 +59,40 @@ async function discover(): Promise<oauth.AuthorizationServer> {
 
 export type SignInResult = 'signed in' | 'signed out' | 'not signed in' | { readonly error: string };
 
+const readSaved = (): Partial<Saved> & { readonly at?: number } =>
+  JSON.parse(sessionStorage.getItem(storageKey) ?? '{}') as Partial<Saved>;
+
+const responseParameters = ['code', 'error', 'error_description', 'error_uri', 'iss', 'session_state', 'state'];
+const foreignResponse = 'The address had a sign-in response that this page did not ask for. It was ignored.';
+
+/** Returns the place of an address with a response to another page, to another tab, or to an old request. */
+function placeWithout(url: URL, saved: Partial<Saved>): Place {
+  for (const name of responseParameters) url.searchParams.delete(name);
+  const search = url.search || (saved.search ?? '');
+  return { ...(search === saved.search && saved), search, notice: foreignResponse };
+}
+
 /** Finishes a sign-in if the user comes back from auth. Returns the place that the user had before. */
 export async function finishSignIn(): Promise<{ readonly result: SignInResult; readonly place: Place }> {
   const url = new URL(location.href);
-  const saved = JSON.parse(sessionStorage.getItem(storageKey) ?? 'null') as Saved | null;
-  const place: Place = saved ?? { search: '' };
-  const isResponse = url.searchParams.has('code') || url.searchParams.has('error');
-  if (url.searchParams.get('state') === 'signed-out' && !isResponse) {
-    history.replaceState(null, '', pagePath);
-    return { result: 'signed out', place: { search: '' } };
+  const saved = readSaved();
+  if (!['code', 'error', 'state'].some((name) => url.searchParams.has(name))) {
+    // The Back button of the browser leads from auth to the same address: the page restores what was typed.
+    const { draft, subject: typist } = url.search === saved.search ? saved : {};
+    return { result: 'not signed in', place: { search: url.search, draft, subject: typist } };
   }
-  // The Back button of the browser leads from auth to the same address: the page restores what was typed.
-  if (!isResponse)
-    return {
-      result: 'not signed in',
-      place: { search: url.search, draft: url.search === saved?.search ? saved.draft : undefined },
-    };
-  history.replaceState(null, '', pagePath + place.search);
-  // A response to another tab, or an old one: the page starts again.
-  if (!saved || saved.state !== url.searchParams.get('state')) return { result: 'not signed in', place };
-  ({ isReduced } = saved);
+  if (saved.state === undefined || saved.state !== url.searchParams.get('state')) {
+    const place = placeWithout(url, saved);
+    history.replaceState(null, '', pagePath + place.search);
+    return { result: 'not signed in', place };
+  }
+  const { search = '', nonce = '', verifier = '', notice } = saved;
+  history.replaceState(null, '', pagePath + search);
+  if (saved.purpose === 'sign-out') {
+    sessionStorage.removeItem(storageKey);
+    return { result: 'signed out', place: { search } };
+  }
+  isReduced = saved.isReduced === true;
   try {
     const server = await discover();
     const parameters = oauth.validateAuthResponse(server, client, url, saved.state);
@@ -79,17 +102,21 @@ export async function finishSignIn(): Promise<{ readonly result: SignInResult; r
       oauth.None(),
       parameters,
       redirectUri,
-      saved.verifier,
+      verifier,
       request(),
     );
-    const expected = { expectedNonce: saved.nonce, requireIdToken: true };
+    const expected = { expectedNonce: nonce, requireIdToken: true };
     const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, expected);
     const expiresAt = Date.now() + (tokens.expires_in ?? 300) * 1_000;
     token = { value: tokens.access_token, expiresAt };
+    subject = oauth.getValidatedIdTokenClaims(tokens)?.sub;
     sessionStorage.setItem(storageKey, JSON.stringify({ at: Date.now() }));
-    return { result: 'signed in', place };
+    return {
+      result: 'signed in',
+      place: { search, notice, draft: saved.subject === subject ? saved.draft : undefined },
+    };
   } catch (error) {
-    return { result: { error: reasonOf(error) }, place };
+    return { result: { error: reasonOf(error) }, place: saved as Place };
   }
 }
 
@@ -131,7 +158,9 @@ export async function startSignIn(
     ...(maxAge !== undefined && { max_age: String(maxAge) }),
   }).toString();
   // The place is read now, because the user may have typed while the page waited for auth.
-  const saved: Saved = { ...placeNow(), state, nonce, verifier, isReduced: reduced, at: Date.now() };
+  const { search, draft, subject: typist, notice } = placeNow();
+  const place: Place = { search, draft, subject: typist, notice };
+  const saved: Saved = { ...place, purpose: 'sign-in', state, nonce, verifier, isReduced: reduced };
   sessionStorage.setItem(storageKey, JSON.stringify(saved));
   // The Back button leads from auth to what was typed. Without a form, it leads to the page before the day sheet.
   if (saved.draft) location.assign(address);
@@ -142,8 +171,8 @@ export async function startSignIn(
 
 /** Prevents a loop: if a token that is seconds old is rejected, signing in again does not help. */
 export function hasJustSignedIn(): boolean {
-  const saved = JSON.parse(sessionStorage.getItem(storageKey) ?? 'null') as Partial<Saved> | null;
-  return saved?.at !== undefined && Date.now() - saved.at < 20_000;
+  const { at } = readSaved();
+  return at !== undefined && Date.now() - at < 20_000;
 }
 
 export const currentToken = (): string | undefined =>
@@ -152,16 +181,20 @@ export const dropToken = (): void => {
   token = token && { ...token, expiresAt: 0 };
 };
 
-/** Names the client instead of sending an `id_token_hint`, because addresses are logged. */
+/** Revokes the access token and leaves for auth, which ends the session. */
 export async function signOut(): Promise<void> {
   const server = await discover();
+  // If the revocation fails, the token expires soon, and the user must still get out.
+  if (token) await oauth.revocationRequest(server, client, oauth.None(), token.value, request()).catch(() => {});
+  token = undefined;
+  const state = oauth.generateRandomState();
+  sessionStorage.setItem(storageKey, JSON.stringify({ search: '', purpose: 'sign-out', state }));
   const address = new URL(server.end_session_endpoint ?? issuer);
+  // Names the client instead of sending an `id_token_hint`, because addresses are logged.
   address.search = new URLSearchParams({
     client_id: client.client_id,
     post_logout_redirect_uri: redirectUri,
-    state: 'signed-out',
+    state,
   }).toString();
-  token = undefined;
-  sessionStorage.removeItem(storageKey);
   location.assign(address);
 }

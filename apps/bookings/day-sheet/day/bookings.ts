@@ -2,9 +2,9 @@
 // has not seen.
 import { BookingsApiError, type CreateBooking, type UpdateBooking, type Versioned } from '@bay-booking/client';
 import { catchUp, client } from '../api.ts';
-import { bayNameOf, type Day, type SheetBooking } from './day.ts';
+import { bayNameOf, type Day, nameOf, type SheetBooking } from './day.ts';
 import { ChangedMeanwhile, changesBetween, RejectedRequest } from './sentences.ts';
-import { clockAt } from './time.ts';
+import { timeOf } from './time.ts';
 
 export type Change = Required<Pick<UpdateBooking, 'bayId' | 'userAlias' | 'startDate' | 'endDate'>>;
 
@@ -72,9 +72,9 @@ export interface ChosenBookings {
 type Bookings = { readonly bookings: readonly SheetBooking[] };
 
 function targetOf({ booking, all, day }: ChosenBookings, requested?: Change) {
-  const { id, groupId, userAlias, bayId, startDate } = booking;
+  const { id, groupId, bayId, startDate } = booking;
   const shared = {
-    name: `the booking of ${userAlias} (${bayNameOf(day, bayId)}, ${clockAt(startDate, day.timeZone)})`,
+    name: `the booking of ${nameOf(booking)} (${bayNameOf(day, bayId)}, ${timeOf(startDate, day)})`,
     changesIn: ({ bookings }: Bookings) => {
       const current = bookings.find((one) => one.id === id);
       return current ? changesSince(booking, requested, current, day) : 'it was cancelled';

@@ -3,7 +3,7 @@ import { BookingsApiError, BookingsTokenError, type Problem } from '@bay-booking
 import { weekdays } from '../../src/opening-hours/hours.ts';
 import { client, isConnectionProblem, stepUp } from '../api.ts';
 import { bayNameOf, type Day, findBookings } from './day.ts';
-import { clockAt, type DayTimes, shortDateAt } from './time.ts';
+import { clockAt, timeOf } from './time.ts';
 
 export interface RequestedBooking {
   readonly id?: string;
@@ -46,18 +46,6 @@ export class RejectedRequest extends Error {
 const noConnection = 'There is no connection to the service. What you typed is still here: try again later.';
 const unreachable = 'The authorization server does not respond. What you typed is still here: try again later.';
 
-/** `18:00–19:00`, with dates if the booking is not within the day of the sheet. */
-export function timesOf(
-  { startDate, endDate }: Pick<RequestedBooking, 'startDate' | 'endDate'>,
-  day: DayTimes,
-): string {
-  const [from, to] = [clockAt(startDate, day.timeZone), clockAt(endDate, day.timeZone)];
-  // A big day has thousands of bookings, and formatting their dates too would take half of the time of drawing.
-  if (Date.parse(startDate) >= day.start && Date.parse(endDate) <= day.end) return `${from}–${to}`;
-  const [first, last] = [shortDateAt(startDate, day.timeZone), shortDateAt(endDate, day.timeZone)];
-  return first === last ? `${first} ${from}–${to}` : `${first} ${from}–${last} ${to}`;
-}
-
 export const titleOf = (weekday: string): string => weekday.charAt(0).toUpperCase() + weekday.slice(1);
 
 const labels: Readonly<Record<string, string>> = {
@@ -82,7 +70,7 @@ export function changeOf(field: string, before: unknown, after: unknown, day: Da
         .flat()
         .map((id) => bayNameOf(day, String(id)))
         .join(', ');
-    if (field.endsWith('Date')) return shortTime(String(value), day);
+    if (field.endsWith('Date')) return timeOf(String(value), day);
     return typeof value === 'object' ? JSON.stringify(value) : String(value);
   };
   const [from, to] = [shown(before), shown(after)];
@@ -185,10 +173,4 @@ export async function describeError(
   if (isConnectionProblem(error)) return [{ text: noConnection }];
   if (error instanceof BookingsTokenError) return [{ text: unreachable }];
   return [{ text: `This did not work: ${error instanceof Error ? error.message : String(error)}.` }];
-}
-
-function shortTime(time: string, day: DayTimes): string {
-  const isOfDay = Date.parse(time) >= day.start && Date.parse(time) <= day.end;
-  const clock = clockAt(time, day.timeZone);
-  return isOfDay ? clock : `${shortDateAt(time, day.timeZone)} ${clock}`;
 }

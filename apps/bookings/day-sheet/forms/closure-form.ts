@@ -2,12 +2,13 @@
 import type { Closure } from '@bay-booking/client';
 import { client } from '../api.ts';
 import { changesSince, createOnce, ifUnchanged, removeIfUnchanged, type Target } from '../day/bookings.ts';
-import { bayNameOf, findBookings, type SheetBooking } from '../day/day.ts';
-import { timesOf } from '../day/sentences.ts';
+import { findBookings, type SheetBooking } from '../day/day.ts';
 import { button, h, notify } from '../dom.ts';
 import type { Draft } from '../sign-in.ts';
-import { baysOf, type FormContext, openBooking, readText, readTime, timeFields } from './booking-form.ts';
+import { listBookings } from './affected-bookings.ts';
+import { baysOf, type FormContext, openBooking, readText } from './booking-form.ts';
 import { field, openForm } from './form.ts';
+import { readTimes, timeFields } from './time-fields.ts';
 
 export interface ClosureContext extends FormContext {
   readonly mayClose: boolean;
@@ -20,8 +21,9 @@ export function openClosure(context: ClosureContext, original: Closure | NewClos
   const { bayIds, startDate, endDate } = original;
   const existing = 'id' in original ? original : undefined;
   const allBays = day.bays.map(({ id }) => id);
-  /** A closure can have bays of several locations. The form shows those of this location. */
-  const otherBays = bayIds?.filter((id) => !allBays.includes(id)) ?? [];
+  const offered = baysOf(day);
+  /** A closure can also have bays that the form does not offer, for example of other locations. */
+  const otherBays = bayIds?.filter((id) => !offered.some(([of]) => of === id)) ?? [];
   const targetOf = ({ id }: Closure, requested?: object): Target<Closure> => ({
     name: 'the closure',
     read: () => client.closures.get(id),
@@ -38,20 +40,21 @@ export function openClosure(context: ClosureContext, original: Closure | NewClos
       content: [
         field('text', 'reason', 'Reason', existing?.reason ?? '', { maxlength: 256 }),
         field('checkbox', 'whole', 'The whole location', !bayIds),
-        field('checkboxes', 'bayIds', 'Bays', bayIds ?? [], { options: baysOf(day) }),
-        ...timeFields(day, startDate, endDate),
+        field('checkboxes', 'bayIds', 'Bays', bayIds ?? [], { options: offered }),
+        ...timeFields(day, { start: startDate, end: endDate }),
       ],
       submitLabel: mayClose && (existing ? 'Save' : 'Close the bays'),
       buttons: [existing && mayClose && button('Open again', () => void form.run(remove), { class: 'danger' })],
       save: async (values) => {
-        const reason = readText(values, 'reason');
+        const reason = readText(values, 'reason', existing?.reason ?? '');
+        const times = readTimes(values, day, { start: startDate, end: endDate });
         const isWhole = values.has('whole');
         const body = {
           ...(isWhole
             ? { locationId: day.location.id }
             : { bayIds: [...values.getAll('bayIds').map(String), ...otherBays] }),
-          startDate: readTime(values, 'startDate', day, startDate),
-          endDate: readTime(values, 'endDate', day, endDate),
+          startDate: times.startDate,
+          endDate: times.endDate,
           ...(reason && { reason }),
         };
         const saved = existing
@@ -61,7 +64,7 @@ export function openClosure(context: ClosureContext, original: Closure | NewClos
           : await createOnce(body, (idempotencyKey) => client.closures.create(body, { idempotencyKey }));
         // The closure is saved. A failure of the search must not look like a failure to save.
         const conflicts = await bookingsIn(saved).catch(() => []);
-        notify(existing ? 'The closure was saved.' : 'The bays are closed.');
+        notify(existing || isOver(saved) ? 'The closure was saved.' : 'The bays are closed.');
         if (conflicts.length === 0) return true;
         // The bookings stay, so somebody must call these people.
         openClosure(context, saved);
@@ -80,18 +83,13 @@ export function openClosure(context: ClosureContext, original: Closure | NewClos
   async function remove(): Promise<void> {
     if (!existing) return;
     await removeIfUnchanged(targetOf(existing), (options) => client.closures.delete(existing.id, options));
-    notify('The bays are open again.');
+    notify(isOver(existing) ? 'The closure was removed.' : 'The bays are open again.');
   }
 
   function listConflicts(conflicts: readonly SheetBooking[]): HTMLElement {
-    const linkOf = (booking: SheetBooking) => {
-      const label = `${booking.userAlias}, ${bayNameOf(day, booking.bayId)}, ${timesOf(booking, day)}`;
-      return button(label, () => openBooking(context, booking), { class: 'link' });
-    };
-    const summary =
-      conflicts.length === 0
-        ? 'No bookings during this closure.'
-        : `Bookings in the closed time (${conflicts.length}). They stay until you move or cancel them:`;
-    return h('div', {}, h('p', {}, summary), h('ul', {}, ...conflicts.map((booking) => h('li', {}, linkOf(booking)))));
+    if (conflicts.length === 0) return h('p', {}, 'No bookings during this closure.');
+    return listBookings('Bookings in the closed time', conflicts, day, (booking) => openBooking(context, booking));
   }
 }
+
+const isOver = ({ endDate }: NewClosure | Closure): boolean => Date.parse(endDate) <= Date.now();

@@ -96,6 +96,8 @@ function fill(form: HTMLFormElement, values: Draft['values']): void {
     const typed = values[control.name];
     if (typed && control.type === 'checkbox') (control as HTMLInputElement).checked = typed.includes(control.value);
     else if (typed) control.value = typed[0] ?? '';
+    // Other parts of the form depend on a time.
+    if (control.type === 'datetime-local') control.dispatchEvent(new Event('input', { bubbles: true }));
   }
 }
 
@@ -160,7 +162,10 @@ export function openForm(options: FormOptions, draft?: Draft): Form {
     element: dialog,
     values: () => new FormData(formElement),
     run,
-    showBelow: (...shown) => below.replaceChildren(...shown),
+    showBelow: (...shown) => {
+      below.replaceChildren(...shown);
+      if (shown.length > 0) below.scrollIntoView({ block: 'nearest' });
+    },
     setSubmitLabel: (label) => {
       if (submit) submit.textContent = label;
     },

@@ -2,9 +2,9 @@
 import type { BookingHistory, History } from '@bay-booking/client';
 import { client } from '../api.ts';
 import { bayNameOf, type Day, type SheetBooking } from '../day/day.ts';
-import { changeOf, timesOf } from '../day/sentences.ts';
-import { clockAt, shortDateAt } from '../day/time.ts';
-import { h } from '../dom.ts';
+import { changeOf } from '../day/sentences.ts';
+import { clockAt, rangeOf, shortDateAt } from '../day/time.ts';
+import { type Child, h, listOf } from '../dom.ts';
 import { openForm } from './form.ts';
 
 type Entry = BookingHistory['items'][number] | History['items'][number];
@@ -23,28 +23,29 @@ function actorOf({ actor: { clientId, subject } }: Entry, ownSubject: string): s
 }
 
 /** The state that a creation begins or a deletion ends. */
-function stateOf({ changes }: Entry, side: 'from' | 'to', day: Day): string {
+function stateOf({ changes }: Entry, side: 'from' | 'to', day: Day): Child[] {
   const fieldOf = (field: string) => String(changes[field]?.[side] ?? '');
   const times = { startDate: fieldOf('startDate'), endDate: fieldOf('endDate') };
-  const bay = bayNameOf(day, fieldOf('bayId'));
-  const parts = [fieldOf('userAlias'), bay, times.endDate && timesOf(times, day), fieldOf('externalBookingId')];
-  return parts.filter(Boolean).join(', ');
+  const range = times.endDate && rangeOf(times, day);
+  return listOf(fieldOf('userAlias').trim(), bayNameOf(day, fieldOf('bayId')), range, fieldOf('externalBookingId'));
 }
 
 /** `name` says whose booking was changed, where the list has several. */
 function entryElement(entry: Entry, day: Day, subject: string, name: string | undefined): HTMLElement {
   const { action, at } = entry;
-  const changes = Object.entries(entry.changes).map(([field, { from, to }]) => changeOf(field, from, to, day));
+  const changes = Object.entries(entry.changes)
+    .map(([field, { from, to }]) => changeOf(field, from, to, day))
+    .filter(Boolean);
   const details =
     action === 'created' || action === 'deleted'
       ? stateOf(entry, action === 'created' ? 'to' : 'from', day)
-      : [name, changes.filter(Boolean).join(', ')].filter(Boolean).join(': ');
+      : [...listOf(name), name !== undefined && changes.length > 0 && ': ', changes.join(', ')];
   return h(
     'li',
     {},
     h('strong', {}, `${actions[action]} by ${actorOf(entry, subject)}`),
     h('time', { datetime: at }, `${shortDateAt(at, day.timeZone)} ${clockAt(at, day.timeZone)}`),
-    h('span', {}, details),
+    h('span', {}, ...details),
   );
 }
 

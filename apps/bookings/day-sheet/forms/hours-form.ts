@@ -7,6 +7,7 @@ import type { Day } from '../day/day.ts';
 import { changesBetween, SentenceError, titleOf } from '../day/sentences.ts';
 import { notify } from '../dom.ts';
 import type { Draft } from '../sign-in.ts';
+import { findOutside, listBookings } from './affected-bookings.ts';
 import { field, openForm } from './form.ts';
 
 type Range = OpeningHours['exceptions'][number]['hours'][number];
@@ -59,6 +60,8 @@ function readHours(values: FormData): SetOpeningHours {
 
 export function openHours(day: Day, original: OpeningHours, draft?: Draft): void {
   const { id, name } = day.location;
+  /** The hours whose affected bookings the user has seen. */
+  let seen = '';
   const form = openForm(
     {
       title: `Opening hours of ${name}`,
@@ -79,8 +82,22 @@ export function openHours(day: Day, original: OpeningHours, draft?: Draft): void
         }),
       ],
       submitLabel: 'Save',
-      save: async (values) => {
+      save: async (values, opened) => {
         const change = values.has('alwaysOpen') ? undefined : readHours(values);
+        if (change && seen !== JSON.stringify(change)) {
+          const { outside, isComplete } = await findOutside(day, original, change).catch((error: unknown) => {
+            // The service says what is wrong with hours such as 25:00.
+            if (error instanceof RangeError) return { outside: [], isComplete: true };
+            throw error;
+          });
+          if (outside.length > 0 || !isComplete) {
+            seen = JSON.stringify(change);
+            const title = `Nothing is saved yet. Bookings outside the new hours${isComplete ? '' : ' (more may follow)'}`;
+            opened.showBelow(listBookings(title, outside, day));
+            opened.setSubmitLabel('Save anyway');
+            return false;
+          }
+        }
         const target = {
           name: 'the opening hours',
           read: () => client.locations.getOpeningHours(id),
@@ -91,12 +108,16 @@ export function openHours(day: Day, original: OpeningHours, draft?: Draft): void
           else await client.locations.deleteOpeningHours(id, { ifMatch: etag });
         });
         notify('The opening hours were saved.');
+        return true;
       },
       reopen: (current, edited) => openHours(day, current as OpeningHours, edited),
     },
     draft,
   );
   form.element.addEventListener('input', ({ target }) => {
+    seen = '';
+    form.showBelow();
+    form.setSubmitLabel('Save');
     const always = form.element.querySelector<HTMLInputElement>('#field-alwaysOpen');
     if (always && target !== always) always.checked = false;
   });

@@ -1,8 +1,9 @@
 // Opens the forms of the sheet, as far as the user may change something now.
 import type { Me } from '@bay-booking/client';
-import type { Day, SheetBooking } from '../day/day.ts';
+import { timesOf } from '../../src/time/interval.ts';
+import { type Day, findFreeBay, type SheetBooking } from '../day/day.ts';
 import { describeError } from '../day/sentences.ts';
-import { halfHour } from '../day/time.ts';
+import { halfHour, proposedStart } from '../day/time.ts';
 import { button, h, notify } from '../dom.ts';
 import { openBooking, openNewBooking } from '../forms/booking-form.ts';
 import { type ClosureContext, openClosure } from '../forms/closure-form.ts';
@@ -11,7 +12,7 @@ import { openHours } from '../forms/hours-form.ts';
 import type { Draft } from '../sign-in.ts';
 import { choices } from './choices.ts';
 import { type Selection, timeOfRow } from './frame.ts';
-import { type Entry, labelOf } from './grid.ts';
+import { describeEntry, type Entry } from './grid.ts';
 
 export function createActions(day: Day, { scopes, subject }: Me) {
   const may = (scope: string): boolean => scopes.some((granted) => granted.endsWith(scope));
@@ -23,12 +24,6 @@ export function createActions(day: Day, { scopes, subject }: Me) {
     subject,
   });
 
-  /** The next full half hour of today, or 12:00 of another day. */
-  const nextTime = (): number => {
-    const now = Math.ceil(Date.now() / halfHour) * halfHour;
-    return now >= day.start && now < day.end ? now : day.start + 24 * halfHour;
-  };
-
   const open = (entry: Entry): void =>
     'userAlias' in entry ? openBooking(contextNow(), entry) : openClosure(contextNow(), entry);
 
@@ -37,7 +32,7 @@ export function createActions(day: Day, { scopes, subject }: Me) {
       h(
         'li',
         {},
-        button(labelOf(entry, day), () => open(entry), { class: 'link' }),
+        button(describeEntry(entry, day), () => open(entry), { class: 'link' }),
       ),
     );
     openForm({
@@ -49,20 +44,24 @@ export function createActions(day: Day, { scopes, subject }: Me) {
   }
 
   function openEmpty({ bay, lastBay, row, lastRow }: Selection): void {
-    const bayIds = day.bays.slice(bay, lastBay + 1).map(({ id }) => id);
+    const selected = day.bays.slice(bay, lastBay + 1);
+    const bayIds = selected.filter(({ bookable }) => bookable).map(({ id }) => id);
     const times = { start: timeOfRow(day, row), end: timeOfRow(day, lastRow + 1) };
-    if (contextNow().mayWrite) openNewBooking(contextNow(), { bayIds, ...times });
-    else notify(choices.locked ? 'The sheet is locked.' : 'Your account may not book here.');
+    if (!contextNow().mayWrite) notify(choices.locked ? 'The sheet is locked.' : 'Your account may not book here.');
+    else if (bayIds.length === 0) notify(`${selected[0]?.name ?? 'The bay'} is not bookable.`);
+    else openNewBooking(contextNow(), { bayIds, ...times });
   }
 
   function newBooking(): void {
-    const bayIds = day.bays.slice(choices.bay, choices.bay + 1).map(({ id }) => id);
-    openNewBooking(contextNow(), { bayIds, start: nextTime(), end: nextTime() + 2 * halfHour });
+    const start = proposedStart(day, Date.now());
+    const times = { start, end: start + 2 * halfHour };
+    const bay = findFreeBay(day, choices.bay, times);
+    openNewBooking(contextNow(), { bayIds: bay ? [bay.id] : [], ...times });
   }
 
   function closeBays(): void {
-    const [startDate, endDate] = [nextTime(), nextTime() + 4 * halfHour].map((time) => new Date(time).toISOString());
-    openClosure(contextNow(), { bayIds: [], startDate: startDate ?? '', endDate: endDate ?? '' });
+    const start = proposedStart(day, Date.now());
+    openClosure(contextNow(), { bayIds: [], ...timesOf({ start, end: start + 4 * halfHour }) });
   }
 
   const report = async (error: unknown): Promise<void> =>
@@ -85,5 +84,5 @@ export function createActions(day: Day, { scopes, subject }: Me) {
     if (kind === 'hours') openHours(day, context as Parameters<typeof openHours>[1], draft);
   }
 
-  return { contextNow, nextTime, open, choose, openEmpty, editing, report, restore };
+  return { contextNow, open, choose, openEmpty, editing, report, restore };
 }

@@ -4,6 +4,12 @@ const initial = {
   locked: false,
   filter: '',
   bay: 0,
+  /** Whose choices these are. */
+  subject: '',
+  /** The facilities where the user has every right. */
+  ownFacilities: [] as readonly string[],
+  /** Set when the user asked for other facilities and there were none. */
+  hasNoOthers: false,
   scroll: [0, 0] as [number, number],
 };
 export const choices = { ...initial };
@@ -18,6 +24,6 @@ addEventListener('pagehide', () => {
 });
 
 /** The next person at this device must not see the names that somebody has searched for. */
-export const forgetChoices = (): void => {
-  Object.assign(choices, initial);
+export const forgetChoices = (subject = ''): void => {
+  if (subject !== choices.subject) Object.assign(choices, initial, { subject });
 };

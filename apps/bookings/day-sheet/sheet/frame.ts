@@ -1,7 +1,7 @@
 // Builds the empty grid of a day, a column for each bay and a row for each half hour, and finds places in it.
 import { intervalOf, subtract } from '../../src/time/interval.ts';
-import { closedHours, type Day } from '../day/day.ts';
-import { clockAt, halfHour, rowsOf } from '../day/time.ts';
+import type { Day } from '../day/day.ts';
+import { clockAt, halfHour } from '../day/time.ts';
 import { h } from '../dom.ts';
 
 /** A bay and a half hour. */
@@ -24,7 +24,7 @@ export function setVariables(element: HTMLElement, variables: Readonly<Record<st
 }
 
 export function createFrame(day: Day) {
-  const rows = rowsOf(day);
+  const rowCount = Math.ceil((day.end - day.start) / halfHour);
   const headings = day.bays.map(({ name, bookable }) =>
     h('div', { class: 'bay-name' }, h('span', {}, name), !bookable && h('small', {}, 'not bookable')),
   );
@@ -33,7 +33,10 @@ export function createFrame(day: Day) {
     setVariables(column, { column: index + 2 });
     return column;
   });
-  const times = h('div', { class: 'times' }, ...rows.map(({ label }) => h('span', {}, label)));
+  const labels = Array.from({ length: rowCount }, (_, row) =>
+    h('span', {}, clockAt(timeOfRow(day, row), day.timeZone)),
+  );
+  const times = h('div', { class: 'times' }, ...labels);
   const corner = h('div', { class: 'corner' }, 'Time');
   const marker = h('div', { class: 'selection', hidden: true });
   const nowLine = h('div', { class: 'now', hidden: true });
@@ -48,7 +51,7 @@ export function createFrame(day: Day) {
     marker,
     nowLine,
   );
-  setVariables(element, { bays: day.bays.length, rows: rows.length });
+  setVariables(element, { bays: day.bays.length, rows: rowCount });
 
   const rowAt = (instant: number): number => (Math.min(Math.max(instant, day.start), day.end) - day.start) / halfHour;
 
@@ -63,7 +66,7 @@ export function createFrame(day: Day) {
     const bay = boxes.findIndex(({ left, right }) => x >= left && x < right);
     const box = boxes[bay];
     if (!box) return undefined;
-    return { bay, row: Math.min(Math.max(Math.floor(((y - box.top) / box.height) * rows.length), 0), rows.length - 1) };
+    return { bay, row: Math.min(Math.max(Math.floor(((y - box.top) / box.height) * rowCount), 0), rowCount - 1) };
   }
 
   /** Returns the part of the grid that scrolls, without the headings and the times. */
@@ -96,7 +99,7 @@ export function createFrame(day: Day) {
 
   /** Paper has only the hours with openings or bookings. */
   function preparePrint(): void {
-    const shown = [...subtract([day], closedHours(day)), ...day.bookings.values().map(intervalOf)];
+    const shown = [...subtract([day], day.closed), ...day.bookings.values().map(intervalOf)];
     if (shown.length === 0) shown.push(day);
     const [starts, ends] = [shown.map(({ start }) => start), shown.map(({ end }) => end)];
     setVariables(element, {
@@ -112,7 +115,9 @@ export function createFrame(day: Day) {
     element,
     marker,
     columns,
-    rowCount: rows.length,
+    rowCount,
+    /** In pixels. On a phone, only one column has a height. */
+    rowHeight: () => times.clientHeight / rowCount,
     place,
     cellAt,
     visibleBox,

@@ -1,9 +1,9 @@
 // Draws the bookings and closures of a day into the grid (docs/decisions.md, "Day sheet").
 import type { Closure } from '@bay-booking/client';
 import { doOverlap, intervalOf } from '../../src/time/interval.ts';
-import { closedHours, closesBay, type Day, type SheetBooking } from '../day/day.ts';
-import { timesOf } from '../day/sentences.ts';
-import { button, type Child, h } from '../dom.ts';
+import { closedTimeOf, closesBay, type Day, nameOf, type SheetBooking } from '../day/day.ts';
+import { rangeOf } from '../day/time.ts';
+import { button, type Child, h, listOf } from '../dom.ts';
 import { type Cell, createFrame, type Selection, setVariables, timeOfRow } from './frame.ts';
 
 export type Entry = SheetBooking | Closure;
@@ -31,9 +31,15 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
   }
 
   function drawBooking(booking: SheetBooking): HTMLElement {
-    const details = [timesOf(booking, day), detailsOf(booking)].filter(Boolean).join(' ');
-    const label = `${booking.userAlias} ${details}, ${day.bays[columnOf.get(booking.bayId) ?? 0]?.name}`;
-    const part = drawEntry(booking, 'booking', label, h('strong', {}, booking.userAlias), h('span', {}, ` ${details}`));
+    const [name, range, details] = [nameOf(booking), rangeOf(booking, day), detailsOf(booking)];
+    const closed = closedTimeOf(day, booking.bayId, intervalOf(booking));
+    const times = [range, details].filter(Boolean).join(' ');
+    const bay = day.bays[columnOf.get(booking.bayId) ?? 0]?.name;
+    const label = [`${name} ${times}`, bay, closed].filter(Boolean).join(', ');
+    const isolated = [range, details, closed].map((text) => Boolean(text) && h('bdi', {}, text));
+    const title = h('strong', {}, closed ? '⚠ ' : '', h('bdi', {}, name));
+    const part = drawEntry(booking, 'booking', label, title, ...isolated);
+    part.classList.toggle('in-closed-time', closed !== undefined);
     part.classList.toggle('filtered', !matches(booking, filter));
     return part;
   }
@@ -78,10 +84,9 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
       postponed.push(updateSchedule);
       return;
     }
-    const closed = closedHours(day);
     columns.forEach((column, index) => {
       for (const part of column.querySelectorAll('.closed, .closure')) part.remove();
-      const closedParts = closed.map(({ start, end }) => {
+      const closedParts = day.closed.map(({ start, end }) => {
         const part = h('div', { class: 'closed' }, h('span', { class: 'hidden' }, 'Closed'));
         place(part, start, end);
         return part;
@@ -89,6 +94,11 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
       const closures = day.closures.filter((closure) => closesBay(closure, day.bays[index]?.id ?? ''));
       column.prepend(...closedParts, ...closures.map(drawClosure));
     });
+    for (const [id, part] of drawn) {
+      const booking = day.bookings.get(id);
+      const isInClosedTime = booking && closedTimeOf(day, booking.bayId, intervalOf(booking)) !== undefined;
+      if (isInClosedTime !== part.classList.contains('in-closed-time')) update(id);
+    }
   }
 
   /** Returns the bookings and closures of a cell. */
@@ -158,11 +168,19 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
 export const detailsOf = ({ externalBookingId, groupId }: SheetBooking): string =>
   [externalBookingId, groupId && 'group'].filter(Boolean).join(' · ');
 
-export const labelOf = (entry: Entry, day: Day): string =>
-  `${'userAlias' in entry ? entry.userAlias : `Closure: ${entry.reason ?? 'no reason'}`}, ${timesOf(entry, day)}`;
+const partsOf = (entry: Entry, day: Day): [name: string, range: string] => [
+  'userAlias' in entry ? nameOf(entry) : `Closure: ${entry.reason ?? 'no reason'}`,
+  rangeOf(entry, day),
+];
+const labelOf = (entry: Entry, day: Day): string => partsOf(entry, day).join(', ');
+export const describeEntry = (entry: Entry, day: Day): Child[] => listOf(...partsOf(entry, day));
 
 const folded = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
 
-/** Whether the name or the reference contains the text. */
-export const matches = ({ userAlias, externalBookingId = '' }: SheetBooking, text: string): boolean =>
-  folded(`${userAlias} ${externalBookingId}`).includes(folded(text.trim()));
+/** Whether the name, the reference or a value of the metadata (phone, note and others) contains the text. */
+export function matches({ userAlias, externalBookingId = '', metadata }: SheetBooking, text: string): boolean {
+  const searched = folded(text.trim());
+  return [userAlias, externalBookingId, ...Object.values(metadata ?? {})].some((value) =>
+    folded(value).includes(searched),
+  );
+}

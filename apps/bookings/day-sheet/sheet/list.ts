@@ -1,7 +1,8 @@
 // Draws the list of the day's closures and bookings: for screen readers, for paper and for phones.
-import { bayNameOf, type Day, inOrder } from '../day/day.ts';
-import { timesOf } from '../day/sentences.ts';
-import { button, h } from '../dom.ts';
+import { intervalOf } from '../../src/time/interval.ts';
+import { bayNameOf, closedTimeOf, type Day, inOrder, nameOf } from '../day/day.ts';
+import { rangeOf } from '../day/time.ts';
+import { button, h, listOf } from '../dom.ts';
 import { detailsOf, type Entry, matches } from './grid.ts';
 
 export function createList(day: Day, open: (entry: Entry) => void) {
@@ -14,21 +15,26 @@ export function createList(day: Day, open: (entry: Entry) => void) {
   const element = h('div', { class: 'list', tabindex: 0, role: 'region', 'aria-label': label }, table, empty);
 
   const rowOf = (entry: Entry, bays: string, name: string, details: string) => {
-    const link = button(name, () => open(entry), { class: 'link', 'data-id': entry.id });
-    return h('tr', {}, ...[timesOf(entry, day), bays, link, details].map((content) => h('td', {}, content)));
+    const range = h('bdi', {}, rangeOf(entry, day));
+    const link = button(listOf(name), () => open(entry), { class: 'link', 'data-id': entry.id });
+    return h('tr', {}, ...[range, bays, link, details].map((content) => h('td', {}, content)));
   };
 
   return {
     element,
     draw: (filter: string): void => {
       const focused = (document.activeElement as HTMLElement | null)?.dataset.id;
-      const closures = (filter ? [] : day.closures).map((closure) => {
+      const closures = day.closures.map((closure) => {
         const bays = closure.bayIds?.map((bayId) => bayNameOf(day, bayId)).join(', ') ?? 'All bays';
         return rowOf(closure, bays, `Closed: ${closure.reason ?? 'no reason'}`, '');
       });
-      const bookings = inOrder(day)
-        .filter((booking) => matches(booking, filter))
-        .map((booking) => rowOf(booking, bayNameOf(day, booking.bayId), booking.userAlias, detailsOf(booking)));
+      const bookings = inOrder(day).map((booking) => {
+        const closed = closedTimeOf(day, booking.bayId, intervalOf(booking));
+        const details = [detailsOf(booking), closed].filter(Boolean).join(' · ');
+        const row = rowOf(booking, bayNameOf(day, booking.bayId), nameOf(booking), details);
+        if (filter.trim()) row.classList.add(matches(booking, filter) ? 'found' : 'filtered');
+        return row;
+      });
       body.replaceChildren(...closures, ...bookings);
       table.hidden = body.childElementCount === 0;
       empty.hidden = !table.hidden;

@@ -16,6 +16,9 @@ export interface LiveSheet {
 const refreshMs = 45_000;
 const retryMs = 2_000;
 
+export const connectionText = ({ timeZone }: Day): string =>
+  offlineSince === undefined ? 'Live' : `No connection since ${clockAt(offlineSince, timeZone)}`;
+
 /** Applies the changes of other programs. After a gap in the feed, the page loads the day again. */
 export async function follow(day: Day, position: string, sheet: LiveSheet, signal: AbortSignal): Promise<void> {
   const { facilityId } = day.location;
@@ -23,7 +26,7 @@ export async function follow(day: Day, position: string, sheet: LiveSheet, signa
   let mustCatchUp = false;
   const readNow = () => attempt.abort();
   const showConnection = (): void => {
-    sheet.setStatus(offlineSince === undefined ? 'Live' : `No connection since ${clockAt(offlineSince, day.timeZone)}`);
+    sheet.setStatus(connectionText(day));
     // A request that waits on a lost connection would notice the loss only after 40 s.
     readNow();
   };

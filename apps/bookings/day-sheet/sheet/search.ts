@@ -1,49 +1,102 @@
-// Finds the bookings of a name on all days.
+// Finds bookings of all days by name, reference, phone, note or other metadata.
+import type { BookingLocation } from '@bay-booking/client';
 import { client } from '../api.ts';
-import type { Day, SheetBooking } from '../day/day.ts';
-import { timesOf } from '../day/sentences.ts';
-import { dateAt } from '../day/time.ts';
-import { button, h, notify } from '../dom.ts';
+import { type Day, nameOf, type SheetBooking } from '../day/day.ts';
+import { dateAt, rangeOf } from '../day/time.ts';
+import { button, h, listOf, notify } from '../dom.ts';
 import { type FormContext, openBooking } from '../forms/booking-form.ts';
 import { openForm } from '../forms/form.ts';
 
-/** The API compares the whole name. */
-export async function searchAllDays(
-  userAlias: string,
-  day: Day,
-  contextNow: () => FormContext,
-  go: (locationId: string, date: string) => void,
-): Promise<void> {
-  if (!userAlias) return notify('Type the whole name into the field “Search” first.');
-  const search = (isActive: boolean) =>
-    client.request('searchBookings', { query: { userAlias, isActive, pageSize: 50 } });
-  // The next visits come first.
-  const pages = await Promise.all([search(true), search(false)]);
-  const found = pages.flatMap(({ data }) => data.items);
-  const form = openForm({
-    title: `Bookings of ${userAlias}`,
-    day,
-    kind: 'search',
-    content: [
-      found.length === 0 && h('p', {}, 'No booking has exactly this name.'),
-      h('ul', { class: 'history' }, ...found.map((booking) => h('li', {}, openLink(booking)))),
-    ],
-  });
+const dayMs = 86_400_000;
+/** The API searches a text within 400 days. */
+const windowMs = 400 * dayMs;
+const maxWindows = 10;
+const pageSize = 100;
+
+/** Yields the bookings page by page: upcoming ones from now on, past ones from now back. */
+async function* findPages(text: string, isActive: boolean): AsyncGenerator<readonly SheetBooking[]> {
+  const now = Date.now();
+  const seen = new Set<string>();
+  const search = async (query: object) =>
+    (await client.request('searchBookings', { query: { isActive, pageSize, ...query } })).data;
+  for (let window = 0; window < maxWindows; window += 1) {
+    const [near, far] = [window, window + 1].map((count) =>
+      new Date(now + (isActive ? count : -count) * windowMs).toISOString(),
+    ) as [string, string];
+    const query = { text, startDate: isActive ? near : far, endDate: isActive ? far : near };
+    const first = await search(query);
+    for (let number = 1; number <= first.pageCount; number += 1) {
+      const page = isActive ? number : first.pageCount + 1 - number;
+      const { items } = page === 1 ? first : await search({ ...query, page });
+      // A booking over the end of a window is in two of them.
+      const added = items.filter(({ id }) => !seen.has(id));
+      for (const { id } of added) seen.add(id);
+      yield isActive ? added : added.toReversed();
+    }
+    const beyond = await search({ pageSize: 1, ...(isActive ? { startDate: far } : { endDate: far }) });
+    if (beyond.total === 0) return;
+  }
+}
+
+export interface SearchOptions {
+  readonly text: string;
+  readonly day: Day;
+  readonly locations: readonly BookingLocation[];
+  readonly contextNow: () => FormContext;
+  readonly go: (locationId: string, date: string) => void;
+}
+
+/** Shows the upcoming bookings before the past ones, with a button for more. */
+export async function searchAllDays({ text, day, locations, contextNow, go }: SearchOptions): Promise<void> {
+  if (!text) return notify('Type a name, a reference or a phone number into the field “Search” first.');
+  const bays = new Map((await client.bays.list().toArray()).map((bay) => [bay.id, bay]));
+  const sections = [true, false].map((isActive) => ({
+    pages: findPages(text, isActive),
+    heading: h('h3', {}, isActive ? 'Upcoming' : 'Past'),
+    list: h('ul', { class: 'history' }),
+  }));
+  const more = button('Show more', () => form.run(showMore));
+  const none = h(
+    'p',
+    { hidden: true },
+    'No booking has this text in its name, reference, phone, note or other fields.',
+  );
+  const content = sections.flatMap(({ heading, list }) => [heading, list]);
+  const pending = [...sections];
+
+  /** Reads the next page with bookings. */
+  async function showMore(): Promise<false> {
+    let shown = 0;
+    while (shown === 0 && pending[0]) {
+      const { value, done } = await pending[0].pages.next();
+      if (done) pending.shift();
+      else pending[0].list.append(...value.map((booking) => h('li', {}, openLink(booking))));
+      shown = done ? 0 : value.length;
+    }
+    for (const { heading, list } of sections) heading.hidden = list.childElementCount === 0;
+    none.hidden = sections.some(({ heading }) => !heading.hidden);
+    more.hidden = pending.length === 0;
+    return false;
+  }
+
+  await showMore();
+  // A small result is shown at once.
+  while (pending.length > 0 && sections.every(({ list }) => list.childElementCount < pageSize)) await showMore();
+  const form = openForm({ title: `Bookings with “${text}”`, day, kind: 'search', content: [none, ...content, more] });
 
   function openLink(booking: SheetBooking): HTMLElement {
-    const bay = day.bays.find(({ id }) => id === booking.bayId);
-    const label = `${timesOf(booking, { ...day, start: 0, end: 0 })}${bay ? `, ${bay.name}` : ''}`;
+    const bay = bays.get(booking.bayId);
+    const location = locations.find(({ id }) => id === bay?.locationId) ?? day.location;
+    const range = rangeOf(booking, { ...day, timeZone: location.timeZone, start: 0, end: 0 });
     const open = async () => {
       if (day.bookings.has(booking.id)) {
         openBooking(contextNow(), booking);
         return false;
       }
-      const bays = await client.bays.list().toArray();
-      const locationId = bays.find(({ id }) => id === booking.bayId)?.locationId ?? day.location.id;
-      const { timeZone } = await client.locations.get(locationId);
-      go(locationId, dateAt(Date.parse(booking.startDate), timeZone));
+      go(location.id, dateAt(Date.parse(booking.startDate), location.timeZone));
       return true;
     };
+    const label = listOf(nameOf(booking), range, bay?.name ?? booking.bayId, location.name);
     return button(label, () => void form.run(open), { class: 'link' });
   }
 }

@@ -1,10 +1,12 @@
 // Shows one day of a location: toolbar, grid and list. Keeps both up to date with the change feed.
 import type { BookingLocation, Me } from '@bay-booking/client';
-import { type Day, loadDay } from '../day/day.ts';
-import { halfHour, longDate } from '../day/time.ts';
+import { offlineSince } from '../api.ts';
+import { createUnreadDay, type Day, findReadDay, loadDay } from '../day/day.ts';
+import { describeError } from '../day/sentences.ts';
+import { halfHour, longDate, proposedStart } from '../day/time.ts';
 import { announce, h } from '../dom.ts';
-import { moveBooking } from '../forms/booking-form.ts';
 import { showHistory } from '../forms/history.ts';
+import { moveBooking } from '../forms/move-booking.ts';
 import type { Draft } from '../sign-in.ts';
 import { createActions } from './actions.ts';
 import { choices } from './choices.ts';
@@ -12,7 +14,7 @@ import { enableDrag } from './drag.ts';
 import { createGrid } from './grid.ts';
 import { enableKeyboard } from './keyboard.ts';
 import { createList } from './list.ts';
-import { follow } from './live.ts';
+import { connectionText, follow } from './live.ts';
 import { searchAllDays } from './search.ts';
 import { createToolbar } from './toolbar.ts';
 
@@ -28,32 +30,62 @@ export interface SheetOptions {
   readonly reload: () => void;
 }
 
+/** Until the page tries again to read a day. */
+const retryMs = 2_000;
+
 /** Shows the day and keeps it up to date until `signal` is aborted. */
 export async function showSheet(options: SheetOptions, signal: AbortSignal): Promise<void> {
   const { location, date, draft } = options;
-  const { day, position } = await loadDay(location, date);
-  // The user already wants to see another day.
-  if (signal.aborted) return;
+  let problem: unknown;
+  const read = () =>
+    loadDay(location, date).catch((error: unknown) => {
+      problem = error;
+      return undefined;
+    });
+  let found = offlineSince === undefined ? await read() : undefined;
+  found ??= findReadDay(location, date);
+  if (!found) {
+    // Every control stays, so the user can go back to a day that was read before.
+    const unread = h('div', { class: 'unread', role: 'status' });
+    if (!signal.aborted) show(drawSheet(createUnreadDay(location, date), options, unread));
+    while (!found && !signal.aborted) {
+      const text =
+        offlineSince === undefined && problem !== undefined
+          ? (await describeError(problem, createUnreadDay(location, date))).map((reason) => reason.text).join(' ')
+          : 'This day cannot be shown without a connection. The page tries again by itself.';
+      if (unread.textContent !== text) unread.textContent = text;
+      await new Promise((resolve) => setTimeout(resolve, retryMs));
+      found = await read();
+    }
+  }
+  // The user may already want to see another day.
+  if (!found || signal.aborted) return;
+  const { day, position } = found;
   const sheet = drawSheet(day, options);
-  const focused = document.activeElement?.id;
-  document.querySelector('main')?.replaceChildren(...sheet.elements);
-  if (focused) document.getElementById(focused)?.focus();
-  announce(longDate(day));
+  show(sheet);
   sheet.scroll();
   if (draft) sheet.restore(draft);
   void follow(day, position, { ...sheet, reload: options.reload }, signal);
   addEventListener('beforeprint', sheet.preparePrint, { signal });
+
+  function show({ elements }: ReturnType<typeof drawSheet>): void {
+    const focused = document.activeElement?.id;
+    document.querySelector('main')?.replaceChildren(...elements);
+    if (focused) document.getElementById(focused)?.focus();
+    announce(longDate(createUnreadDay(location, date)));
+  }
 }
 
-function drawSheet(day: Day, { me, locations, go, location }: SheetOptions) {
+/** `unread` stands in the place of a day that could not be read. */
+function drawSheet(day: Day, { me, locations, go, location }: SheetOptions, unread?: HTMLElement) {
   const actions = createActions(day, me);
-  const { contextNow, nextTime, report } = actions;
+  const { contextNow, report } = actions;
   const grid = createGrid(day, actions);
   enableKeyboard(grid, actions);
   enableDrag(grid, {
     mayDrag: () => contextNow().mayWrite,
     select: actions.openEmpty,
-    move: (booking, change) => moveBooking(contextNow(), booking, change, (text) => grid.showRejection(booking, text)),
+    move: (booking, change) => moveBooking(day, booking, change, (text) => grid.showRejection(booking, text)),
   });
   const list = createList(day, actions.open);
 
@@ -72,14 +104,20 @@ function drawSheet(day: Day, { me, locations, go, location }: SheetOptions) {
   const toolbar = createToolbar(day, locations, me, actions.editing, {
     go,
     showChoices,
-    searchAllDays: () => void searchAllDays(choices.filter.trim(), day, contextNow, go).catch(report),
+    searchAllDays: () =>
+      void searchAllDays({ text: choices.filter.trim(), day, locations, contextNow, go }).catch(report),
     showChanges: () => void showHistory(day, me.subject).catch(report),
   });
-  const status = h('output', { class: 'status' }, 'Live');
+  const status = h('output', { class: 'status' });
+  const setStatus = (text: string): void => {
+    status.textContent = text;
+    status.classList.toggle('offline', text !== 'Live');
+  };
+  setStatus(connectionText(day));
   const heading = h('div', { class: 'heading' }, h('h1', {}, longDate(day)), h('p', {}, `${location.name} · `, status));
 
   return {
-    elements: [heading, toolbar, grid.element, list.element],
+    elements: unread ? [heading, toolbar, unread] : [heading, toolbar, grid.element, list.element],
     preparePrint: grid.preparePrint,
     showNow: grid.showNow,
     restore: actions.restore,
@@ -91,17 +129,15 @@ function drawSheet(day: Day, { me, locations, go, location }: SheetOptions) {
       grid.updateSchedule();
       drawList();
     },
-    setStatus: (text: string): void => {
-      status.textContent = text;
-      status.classList.toggle('offline', text !== 'Live');
-    },
+    setStatus,
     /** Scrolls to where the user was before a sign-in, else to some hours before now, or to the morning. */
     scroll: (): void => {
       const [left, top] = choices.scroll;
       choices.scroll = [0, 0];
-      const row = Math.max((Math.min(nextTime(), day.start + 36 * halfHour) - day.start) / halfHour - 4, 0);
-      const rowHeight = (grid.columns[0]?.clientHeight ?? 0) / grid.rowCount;
-      grid.element.scrollTo(left, left + top > 0 ? top : row * rowHeight);
+      const now = Date.now();
+      const from = now < day.end ? proposedStart(day, now) : proposedStart(day, 0);
+      const row = Math.max((from - day.start) / halfHour - 4, 0);
+      grid.element.scrollTo(left, left + top > 0 ? top : row * grid.rowHeight());
     },
   };
 }

@@ -2,7 +2,7 @@
 import type { BookingLocation, Me } from '@bay-booking/client';
 import { type Day, inOrder } from '../day/day.ts';
 import { addDays, dateAt, readDate } from '../day/time.ts';
-import { button, h } from '../dom.ts';
+import { announce, button, h } from '../dom.ts';
 import { choices } from './choices.ts';
 import { matches } from './grid.ts';
 
@@ -35,16 +35,19 @@ export function createToolbar(
     id: 'search',
     type: 'search',
     autocomplete: 'off',
-    placeholder: 'Name or reference',
+    placeholder: 'Name, phone, note',
     value: choices.filter,
     input: () => {
-      const first = inOrder(day).find((booking) => matches(booking, search.value));
-      if (search.value && first) selectBay.selectedIndex = day.bays.findIndex(({ id }) => id === first.bayId);
+      const found = search.value.trim() ? inOrder(day).filter((booking) => matches(booking, search.value)) : [];
+      const [first] = found;
+      if (first) selectBay.selectedIndex = day.bays.findIndex(({ id }) => id === first.bayId);
       choose({ filter: search.value, bay: selectBay.selectedIndex });
       // The first match can be outside of the window, and on a phone in a bay that is hidden.
-      document
-        .querySelector('.current .booking:not(.filtered)')
-        ?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+      if (first)
+        document
+          .querySelector('.sheet:not([hidden]) .current .booking:not(.filtered), .list:not([hidden]) .found')
+          ?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+      if (search.value.trim()) announce(found.length === 1 ? '1 booking found' : `${found.length} bookings found`);
     },
   });
   const selectLocation = h(
@@ -52,7 +55,7 @@ export function createToolbar(
     { id: 'location', change: () => go(selectLocation.value, date) },
     ...optionsOf(locations, location, me),
     // Where the user may only book, a token for closing bays has no access.
-    mayClose && h('option', { value: '' }, 'Other facilities…'),
+    mayClose && !choices.hasNoOthers && h('option', { value: '' }, 'Other facilities…'),
   );
   const selectDate = h('input', {
     id: 'date',

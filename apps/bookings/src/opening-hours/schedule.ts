@@ -1,6 +1,7 @@
 // Converts opening hours to intervals of time, across changes to and from daylight saving time.
 import { Temporal } from 'temporal-polyfill';
 import { contains, doOverlap, type Interval, join } from '../time/interval.ts';
+import { instantOf } from '../time/wall-clock.ts';
 import { type Hours, type OpeningHours, type Weekday, weekdays } from './hours.ts';
 
 export interface Schedule {
@@ -105,17 +106,6 @@ function toInterval(date: Temporal.PlainDate, { opens, closes }: Hours, timeZone
     start: instantOf(date.toPlainDateTime(opens), timeZone, 'earlier'),
     end: instantOf(closingDate.toPlainDateTime(closes), timeZone, 'later'),
   };
-}
-
-/** A time that the clocks skip becomes the instant after the gap. If a time occurs twice, `choice` selects one. */
-function instantOf(local: Temporal.PlainDateTime, timeZone: string, choice: 'earlier' | 'later'): number {
-  const zoned = local.toZonedDateTime(timeZone, { disambiguation: choice });
-  if (zoned.toPlainDateTime().equals(local)) return zoned.epochMilliseconds;
-  // `later`: the first skipped time becomes the instant of the change, and every other one a later instant.
-  // 1 ms is added, because `getTimeZoneTransition('previous')` finds only changes before the given instant.
-  const afterChange = local.toZonedDateTime(timeZone, { disambiguation: 'later' }).add({ milliseconds: 1 });
-  // The clocks of this time zone do change, so a change is always found. `??` is only for the type checker.
-  return afterChange.getTimeZoneTransition('previous')?.epochMilliseconds ?? zoned.epochMilliseconds;
 }
 
 function dateOf(instant: number, timeZone: string): Temporal.PlainDate {

@@ -1,0 +1,45 @@
+// Finds and lists the bookings that a closure or new opening hours meet.
+import type { OpeningHours, SetOpeningHours } from '@bay-booking/client';
+import { createSchedule } from '../../src/opening-hours/schedule.ts';
+import { intervalOf } from '../../src/time/interval.ts';
+import { client } from '../api.ts';
+import { bayNameOf, type Day, findBookings, nameOf, type SheetBooking } from '../day/day.ts';
+import { rangeOf } from '../day/time.ts';
+import { button, h, listOf } from '../dom.ts';
+
+const maxListed = 200;
+
+/** `title` says which bookings these are. */
+export function listBookings(
+  title: string,
+  bookings: readonly SheetBooking[],
+  day: Day,
+  open?: (booking: SheetBooking) => void,
+): HTMLElement {
+  const itemOf = (booking: SheetBooking) => {
+    const label = listOf(nameOf(booking), bayNameOf(day, booking.bayId), rangeOf(booking, day));
+    return h('li', {}, ...(open ? [button(label, () => open(booking), { class: 'link' })] : label));
+  };
+  const [count, more] = [bookings.length, bookings.length - maxListed];
+  const summary = `${title}: ${count}. They stay until you move or cancel them.`;
+  const items = bookings.slice(0, maxListed).map(itemOf);
+  const rest = more > 0 && h('p', {}, `${more} later bookings are not listed.`);
+  return h('div', { role: 'status' }, h('p', {}, summary), h('ul', {}, ...items), rest);
+}
+
+const maxCompared = 20_000;
+
+/** Finds the bookings that are inside the opening hours now and would not be inside the new ones. */
+export async function findOutside(day: Day, before: OpeningHours, after: SetOpeningHours) {
+  const [current, next] = [
+    createSchedule(before, day.timeZone),
+    createSchedule({ exceptions: [], ...after }, day.timeZone),
+  ];
+  const ids = day.bays.map(({ id }) => id);
+  const found = await findBookings(client, ids, { startDate: new Date().toISOString() }, maxCompared);
+  const outside = found
+    .filter((booking) => before.alwaysOpen || current.isOpenThroughout(intervalOf(booking)))
+    .filter((booking) => !next.isOpenThroughout(intervalOf(booking)))
+    .sort((a, b) => a.startDate.localeCompare(b.startDate));
+  return { outside, isComplete: found.length < maxCompared };
+}
