@@ -10,7 +10,7 @@ import {
 } from '@bay-booking/testkit/browser';
 import { afterEach, expect, test } from '@jest/globals';
 import { describeInChromium } from './support/browser-system.ts';
-import { signIn, useDaySheet } from './support/day-sheet-system.ts';
+import { allow, signIn, useDaySheet } from './support/day-sheet-system.ts';
 import { eventually } from './support/wait.ts';
 
 // Each test has a day of its own, so tests do not see the bookings of others. The days are in the future and in winter.
@@ -187,7 +187,7 @@ describeInChromium('the day sheet', () => {
     await expectNames(page, 'Ada', ['Ada 18:00–19:00, Bay 3']);
     await drag(page, ['bay-n1-03', 18.95], ['bay-n1-03', 19.8]);
     await page.mouse.up();
-    await toast(page).filter({ hasText: 'Moved to Bay 3, 18:00–20:00.' }).waitFor();
+    await toast(page).filter({ hasText: 'Lengthened: Bay 3, 18:00–20:00.' }).waitFor();
 
     await booking(page, 'Ada').click();
     await press(page, 'Cancel booking');
@@ -221,6 +221,61 @@ describeInChromium('the day sheet', () => {
     expect(await namesOf(page, 'Party')).toHaveLength(2);
     expect(await namesOf(page, 'Party of one')).toHaveLength(1);
   }, 60_000);
+
+  test('in the hour that occurs twice every time carries its zone, and a skipped time means the next one', async () => {
+    const page = await system.open(queryOf('2027-10-31'), tall);
+    const labels = await page.locator('.times span').allTextContents();
+    expect(labels.slice(3, 9)).toEqual(['01:30', '02:00 CEST', '02:30 CEST', '02:00 CET', '02:30 CET', '03:00']);
+    await page.locator('.column[data-bay="bay-n1-02"]').click({ position: { x: 20, y: 6 * 28 + 5 } });
+    await fill(page, { Name: 'Twice', 'Repeat weekly: number of weeks': '2' });
+    await press(page, 'Check the dates');
+    await press(page, 'Book all 2');
+    await expectNames(page, 'Twice', ['Twice 02:00 CET–03:00 group, Bay 2']);
+    await booking(page, 'Twice').click();
+    expect(await dialog(page).getByLabel('Zone of the start').locator('option').allTextContents()).toEqual([
+      '02:00 CEST',
+      '02:00 CET',
+    ]);
+    await dialog(page).getByLabel('Zone of the start').selectOption('02:00 CEST');
+    await press(page, 'Save');
+    await expectNames(page, 'Twice', ['Twice 02:00 CEST–03:00 group, Bay 2']);
+
+    const times = ['23T16', '30T16', '06T17'].map((time, month) => `2027-${month < 2 ? 10 : 11}-${time}:00:00Z`);
+    const series = times.map((startDate) => {
+      const endDate = startDate.replace(':00:00Z', ':30:00Z');
+      return { bayId: 'bay-n1-09', userAlias: ' Series  X ', startDate, endDate };
+    });
+    await system.call('POST', '/api/booking-groups', { bookings: series });
+    await page.goto(`${system.base}/day${queryOf('2027-10-30')}`);
+    await booking(page, 'Series').click();
+    await fill(page, { From: '2027-10-31T18:00', To: '2027-10-31T18:30' });
+    await dialog(page).getByLabel('Apply to').selectOption('all of the party');
+    await press(page, 'Save');
+    await toast(page).filter({ hasText: 'Saved.' }).waitFor();
+    const { items } = await system.call<{ items: { startDate: string; userAlias: string }[] }>(
+      'GET',
+      '/api/bookings?bayIds=bay-n1-09&startDate=2027-10-01T00:00Z&endDate=2027-12-01T00:00Z',
+    );
+    expect(items.map(({ startDate }) => startDate.slice(5, 16))).toEqual(['10-24T16:00', '10-31T17:00', '11-07T17:00']);
+    expect(items[0]?.userAlias).toBe(' Series  X ');
+
+    await page.goto(`${system.base}/day${queryOf('2027-03-28')}`);
+    await press(page, 'New booking');
+    await fill(page, { Name: 'Skipped', From: '2027-03-28T02:15', To: '2027-03-28T02:45' });
+    await press(page, 'Book');
+    await page.getByText('The clocks skip this time, so no time remains').waitFor();
+    expect(await dialog(page).getByLabel('To', { exact: true }).getAttribute('aria-invalid')).toBe('true');
+    await fill(page, { To: '2027-03-28T03:30' });
+    await press(page, 'Book');
+    await expectNames(page, 'Skipped', ['Skipped 03:00–03:30, Bay 1']);
+    await press(page, 'New booking');
+    expect(await dialog(page).getByRole('checkbox').count()).toBe(10);
+    await page.keyboard.press('Escape');
+    await press(page, 'Today');
+    await page.clock.setFixedTime(new Date(`${new Date().toISOString().slice(0, 10)}T22:45:00Z`));
+    await press(page, 'Close bays');
+    expect(await dialog(page).getByLabel('From').inputValue()).toMatch(/T00:00$|T01:00$/);
+  }, 120_000);
 
   test('a weekly series lists its conflicts before anything is saved, and is then saved whole', async () => {
     const date = nextDay();
@@ -413,7 +468,9 @@ describeInChromium('the day sheet', () => {
     await press(page, 'Close the bays');
     await dialog(page).getByRole('button', { name: 'Met, Bay 1, 10:00–11:00' }).waitFor();
     await page.keyboard.press('Escape');
+    await expectNames(page, 'Met', ['Met 10:00–11:00 during a closure, Bay 1']);
     await press(page, 'New booking');
+    await check(page, 'Bay 1');
     await fill(page, { Name: 'Late', From: `${date}T11:00`, To: `${date}T11:30` });
     await press(page, 'Book');
     await page.getByText('Bay 1 is closed at this time: Maintenance.').waitFor();
@@ -474,10 +531,16 @@ describeInChromium('the day sheet', () => {
       .getByText('Someone else changed the opening hours: the entry for Monday from always open to 07:00-22:00')
       .waitFor();
     expect(await dialog(page).getByLabel('Tuesday').inputValue()).toBe('08:00-20:00');
+    await fill(page, { Exceptions: `${date} closed` });
+    await book(date, 'bay-n2-01', 'Outside', '15:00', '16:00');
     await press(page, 'Save');
+    await dialog(page).getByText('Outside, Bay 1, 15:00–16:00').waitFor();
+    expect(await system.call('GET', path)).toMatchObject({ weekly: { monday: open }, exceptions: [] });
+    await press(page, 'Save anyway');
     await toast(page).filter({ hasText: 'The opening hours were saved.' }).waitFor();
     const { weekly } = await system.call<{ weekly: object }>('GET', path);
     expect(weekly).toEqual({ monday: open, tuesday: [{ opens: '08:00', closes: '20:00' }] });
+    await expectNames(page, 'Outside', ['Outside 15:00–16:00 outside the opening hours, Bay 1']);
     await system.call('DELETE', path);
   }, 60_000);
 
@@ -490,6 +553,12 @@ describeInChromium('the day sheet', () => {
     await booking(page, 'Live').waitFor({ state: 'detached', timeout: feedMs });
     await page.context().setOffline(true);
     await page.getByText(/No connection since \d\d:\d\d/).waitFor();
+    await press(page, 'Day after');
+    await page.getByText('This day cannot be shown without a connection.').waitFor();
+    await press(page, 'Sign out');
+    await toast(page).filter({ hasText: 'You are still signed in' }).waitFor();
+    await press(page, 'Day before');
+    await page.locator('.sheet').waitFor();
     await book(date, 'bay-n1-02', 'Meanwhile', '10:00', '11:00');
     await press(page, 'New booking');
     await fill(page, { Name: 'Typed' });
@@ -611,34 +680,67 @@ describeInChromium('the day sheet', () => {
     }
   }, 60_000);
 
-  test('typing filters the sheet and the list, a locked sheet changes nothing, and a search finds other days', async () => {
-    const [other, date] = [nextDay(), nextDay()];
-    await book(date, 'bay-n1-01', 'Søren', '10:00', '11:00');
+  test('typing dims what it does not find and hides nothing, and a locked sheet changes nothing', async () => {
+    const date = nextDay();
+    const metadata = { phone: '+45 1234', note: 'Left-handed' };
+    await book(date, 'bay-n1-01', 'Søren', '10:00', '11:00', { metadata });
     await book(date, 'bay-n1-02', 'Grace', '10:00', '11:00');
-    await book(other, 'bay-n1-02', 'Grace', '12:00', '13:00');
+    const times = { startDate: at(date, '12:00'), endDate: at(date, '13:00') };
+    await system.call('POST', '/api/booking-closures', { bayIds: ['bay-n1-03'], reason: 'Net torn', ...times });
     const page = await system.open(queryOf(date), tall);
-    await page.getByLabel('Search', { exact: true }).fill('grac');
-    expect(await booking(page, 'Grace').isVisible()).toBe(true);
-    expect(await booking(page, 'Søren').isVisible()).toBe(false);
+    const search = page.getByLabel('Search', { exact: true });
+    const dimmed = page.locator('.booking.filtered');
+    for (const [text, expected] of [
+      ['grac', ['Søren']],
+      ['SOREN', ['Grace']],
+      ['left-h', ['Grace']],
+      ['1234', ['Grace']],
+      [' ', []],
+    ] as const) {
+      await search.fill(text);
+      expect(await dimmed.locator('strong').allTextContents()).toEqual(expected);
+      expect(await page.locator('.booking:visible, .closure:visible').count()).toBe(3);
+    }
     await page.setViewportSize({ width: 390, height: 700 });
-    await page.getByLabel('Search', { exact: true }).fill('sør');
-    expect(await booking(page, 'Søren').isVisible()).toBe(true);
-    await page.getByLabel('Search', { exact: true }).fill('grac');
-    expect(await booking(page, 'Grace').isVisible()).toBe(true);
+    for (const name of ['Søren', 'Grace']) {
+      await search.fill(name);
+      expect(await booking(page, name).isVisible()).toBe(true);
+    }
     await page.setViewportSize(tall.viewport);
     await press(page, 'List');
-    expect(await page.locator('.list tbody tr').allTextContents()).toEqual(['10:00–11:00Bay 2Grace']);
-    await page.getByLabel('Search', { exact: true }).fill('Grace');
-    await press(page, 'Search all days');
-    await page.locator('.history button').first().click();
-    await page.waitForURL(`**${queryOf(other)}`);
-    await page.locator('.list tbody').getByText('12:00–13:00').waitFor();
+    expect(await page.locator('.list tbody tr').allTextContents()).toEqual([
+      '12:00–13:00Bay 3Closed: Net torn',
+      '10:00–11:00Bay 1Søren',
+      '10:00–11:00Bay 2Grace',
+    ]);
+    expect(await page.locator('.list .filtered').allTextContents()).toEqual(['10:00–11:00Bay 1Søren']);
+    expect(await findViolations(page)).toEqual([]);
     await press(page, 'Grid');
     await page.getByLabel('Lock the sheet').check();
     expect(await page.getByRole('button', { name: 'New booking' }).isDisabled()).toBe(true);
-    await drag(page, ['bay-n1-02', 12.2], ['bay-n1-03', 13.2]);
+    await drag(page, ['bay-n1-02', 10.2], ['bay-n1-03', 15.2]);
     await page.mouse.up();
-    await expectNames(page, 'Grace', ['Grace 12:00–13:00, Bay 2']);
+    await expectNames(page, 'Grace', ['Grace 10:00–11:00, Bay 2']);
+  }, 60_000);
+
+  test('a search of all days shows upcoming bookings before past ones, each at its place, and reads every page', async () => {
+    const date = nextDay();
+    await system.query(
+      'bookings',
+      `insert into booking (facility_id, id, location_id, bay_id, user_alias, start_date, end_date, created_at,
+         last_updated_at)
+       select facility_id, gen_random_uuid(), location_id, bay.id, 'Frequent', day, day + interval '1 hour', now(), now()
+       from bay, generate_series(now() - interval '500 days', now() + interval '500 days', interval '18 days') day
+       where bay.id in ('bay-n1-01', 'bay-s1-01')`,
+    );
+    const page = await system.open(queryOf(date), { username: 'both@example.com' });
+    await page.getByLabel('Search', { exact: true }).fill('FREQUENT');
+    await press(page, 'Search all days');
+    const results = dialog(page).locator('li');
+    await results.nth(100).waitFor();
+    while (await dialog(page).getByRole('button', { name: 'Show more' }).isVisible()) await press(page, 'Show more');
+    expect(await results.count()).toBe(112);
+    expect(await dialog(page).locator('h3').allTextContents()).toEqual(['Upcoming', 'Past']);
   }, 60_000);
 
   test('people of two facilities choose, a Bookings Manager cannot close bays, and signing out ends the session', async () => {
@@ -649,8 +751,18 @@ describeInChromium('the day sheet', () => {
     const page = await system.open('', { username: 'bot@north.example' });
     expect(await page.getByRole('button', { name: 'New booking' }).count()).toBe(1);
     expect(await page.getByRole('button', { name: 'Close bays' }).count()).toBe(0);
+    for (const foreign of ['code=x&state=y', 'state=signed-out', 'error=access_denied']) {
+      await page.goto(`${system.base}/day/?location=loc-north-2&date=2027-01-04&${foreign}`);
+      await toast(page).filter({ hasText: 'It was ignored.' }).waitFor();
+      expect(page.url()).toBe(`${system.base}/day${queryOf('2027-01-04', 'loc-north-2')}`);
+    }
+    const sent = page.waitForRequest((request) => request.headers().authorization !== undefined);
+    await page.reload();
+    const { authorization = '' } = (await sent).headers();
+    await page.locator('.sheet').waitFor();
     await press(page, 'Sign out');
     await page.waitForURL(`${system.issuer}/**`);
+    expect((await fetch(`${system.base}/api/me`, { headers: { authorization } })).status).toBe(401);
     await press(page, 'Sign out');
     await page.getByRole('heading', { name: 'You are signed out' }).waitFor();
     await press(page, 'Sign in');
@@ -876,10 +988,14 @@ describeInChromium('the day sheet', () => {
     await setLifetime(27);
     const date = nextDay();
     const page = await system.open(queryOf(date));
-    await press(page, 'New booking');
-    await fill(page, { Name: 'Expired', From: `${date}T09:00`, To: `${date}T10:00` });
-    await check(page, 'Bay 4');
-    await page.locator('.status', { hasText: 'Waiting for a new sign-in' }).waitFor({ timeout: 60_000 });
+    const other = await system.open(queryOf(date), { username: 'both@example.com' });
+    for (const one of [page, other]) {
+      await press(one, 'New booking');
+      await fill(one, { Name: 'Expired', From: `${date}T09:00`, To: `${date}T10:00` });
+      await check(one, 'Bay 4');
+    }
+    for (const one of [page, other])
+      await one.locator('.status', { hasText: 'Waiting for a new sign-in' }).waitFor({ timeout: 60_000 });
     await setLifetime(7_200);
     const isBack = page.waitForEvent('framenavigated', (frame) => frame.url().startsWith(`${system.base}/day?`));
     await Promise.all([isBack, press(page, 'Book')]);
@@ -891,7 +1007,16 @@ describeInChromium('the day sheet', () => {
       'Expired 09:00–10:00 group, Bay 1',
       'Expired 09:00–10:00 group, Bay 4',
     ]);
-  }, 120_000);
+
+    // The draft of one user is gone after another one has signed in.
+    await other.context().clearCookies();
+    await press(other, 'Book');
+    await signIn(other, 'owner@north.example');
+    await allow(other);
+    await other.locator('.sheet').waitFor();
+    expect(await dialog(other).count()).toBe(0);
+    expect(await other.evaluate('JSON.stringify({ ...sessionStorage })')).not.toContain('Expired');
+  }, 180_000);
 
   test('a step-up leads through auth and back to the same dialog', async () => {
     await system.restartBookings({ STEP_UP: 'schedule' });

@@ -128,7 +128,7 @@ export async function signIn(page: Page, username: string, recoveryCode = 'demo-
 const content = '.sheet, #content .text h1';
 
 /** Gives consent, also again if the page asks for fewer scopes. */
-async function allow(page: Page): Promise<void> {
+export async function allow(page: Page): Promise<void> {
   const shown = page.locator(content).first();
   for (let pages = 0; pages < 2; pages += 1) {
     const button = page.getByRole('button', { name: 'Allow', exact: true });

@@ -8,7 +8,7 @@ import { changesBetween, SentenceError, titleOf } from '../day/sentences.ts';
 import { notify } from '../dom.ts';
 import type { Draft } from '../sign-in.ts';
 import { findOutside, listBookings } from './affected-bookings.ts';
-import { field, openForm } from './form.ts';
+import { type Form, field, openForm } from './form.ts';
 
 type Range = OpeningHours['exceptions'][number]['hours'][number];
 
@@ -84,29 +84,18 @@ export function openHours(day: Day, original: OpeningHours, draft?: Draft): void
       submitLabel: 'Save',
       save: async (values, opened) => {
         const change = values.has('alwaysOpen') ? undefined : readHours(values);
-        if (change && seen !== JSON.stringify(change)) {
-          const { outside, isComplete } = await findOutside(day, original, change).catch((error: unknown) => {
-            // The service says what is wrong with hours such as 25:00.
-            if (error instanceof RangeError) return { outside: [], isComplete: true };
-            throw error;
-          });
-          if (outside.length > 0 || !isComplete) {
-            seen = JSON.stringify(change);
-            const title = `Nothing is saved yet. Bookings outside the new hours${isComplete ? '' : ' (more may follow)'}`;
-            opened.showBelow(listBookings(title, outside, day));
-            opened.setSubmitLabel('Save anyway');
-            return false;
-          }
-        }
         const target = {
           name: 'the opening hours',
           read: () => client.locations.getOpeningHours(id),
           changesIn: (current: OpeningHours) => changesBetween(shownHours(original), shownHours(current), day),
         };
-        await ifUnchanged(target, async ({ etag }) => {
+        const isSaved = await ifUnchanged(target, async ({ etag, ...current }) => {
+          if (change && seen !== JSON.stringify(change) && (await showOutside(current, change, opened))) return false;
           if (change) await client.locations.setOpeningHours(id, change, { ifMatch: etag });
           else await client.locations.deleteOpeningHours(id, { ifMatch: etag });
+          return true;
         });
+        if (!isSaved) return false;
         notify('The opening hours were saved.');
         return true;
       },
@@ -121,4 +110,19 @@ export function openHours(day: Day, original: OpeningHours, draft?: Draft): void
     const always = form.element.querySelector<HTMLInputElement>('#field-alwaysOpen');
     if (always && target !== always) always.checked = false;
   });
+
+  /** Shows the bookings outside the new hours. Returns whether there are any. */
+  async function showOutside(current: OpeningHours, change: SetOpeningHours, opened: Form): Promise<boolean> {
+    const { outside, isComplete } = await findOutside(day, current, change).catch((error: unknown) => {
+      // The service says what is wrong with hours such as 25:00.
+      if (error instanceof RangeError) return { outside: [], isComplete: true };
+      throw error;
+    });
+    if (outside.length === 0 && isComplete) return false;
+    seen = JSON.stringify(change);
+    const title = `Nothing is saved yet. Bookings outside the new hours${isComplete ? '' : ' (there may be more)'}`;
+    opened.showBelow(listBookings(title, outside, day));
+    opened.setSubmitLabel('Save anyway');
+    return true;
+  }
 }

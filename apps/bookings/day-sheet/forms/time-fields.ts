@@ -30,7 +30,9 @@ function timeField(name: string, label: string, before: number | string, { timeZ
   const time = field('datetime-local', name, label, localAt(instant, timeZone));
   const input = time.querySelector('input') as HTMLInputElement;
   const options = ['0', '1'].map((value) => [value, value] as const);
-  const choice = field('select', occurrenceName(name), `Zone of the ${name === 'startDate' ? 'start' : 'end'}`, '', { options });
+  const choice = field('select', occurrenceName(name), `Zone of the ${name === 'startDate' ? 'start' : 'end'}`, '', {
+    options,
+  });
   const select = choice.querySelector('select') as HTMLSelectElement;
   const { occurrence } = wallTimeAt(instant, timeZone);
   for (const option of select.options) option.defaultSelected = option.value === String(occurrence);

@@ -33,12 +33,10 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
   function drawBooking(booking: SheetBooking): HTMLElement {
     const [name, range, details] = [nameOf(booking), rangeOf(booking, day), detailsOf(booking)];
     const closed = closedTimeOf(day, booking.bayId, intervalOf(booking));
-    const times = [range, details].filter(Boolean).join(' ');
-    const bay = day.bays[columnOf.get(booking.bayId) ?? 0]?.name;
-    const label = [`${name} ${times}`, bay, closed].filter(Boolean).join(', ');
-    const isolated = [range, details, closed].map((text) => Boolean(text) && h('bdi', {}, text));
-    const title = h('strong', {}, closed ? '⚠ ' : '', h('bdi', {}, name));
-    const part = drawEntry(booking, 'booking', label, title, ...isolated);
+    const texts = [range, details, closed].filter((text) => text !== undefined && text !== '');
+    const label = `${[name, ...texts].join(' ')}, ${day.bays[columnOf.get(booking.bayId) ?? 0]?.name}`;
+    const content = texts.flatMap((text) => [' ', h('bdi', {}, text)]);
+    const part = drawEntry(booking, 'booking', label, h('strong', {}, h('bdi', {}, name)), ...content);
     part.classList.toggle('in-closed-time', closed !== undefined);
     part.classList.toggle('filtered', !matches(booking, filter));
     return part;

@@ -72,7 +72,7 @@ export async function showSheet(options: SheetOptions, signal: AbortSignal): Pro
     const focused = document.activeElement?.id;
     document.querySelector('main')?.replaceChildren(...elements);
     if (focused) document.getElementById(focused)?.focus();
-    announce(longDate(createUnreadDay(location, date)));
+    announce(elements[0]?.querySelector('h1')?.textContent ?? '');
   }
 }
 
