@@ -150,6 +150,11 @@ const cases: [name: string, filter: Partial<Criteria>, rule: (booking: TestBooki
     (booking) => bays.includes(booking.id) && booking.start % 3 > 0 && isOverlapping(booking, 12, endOfTime),
   ],
   [
+    'with a text in metadata, overlapping an interval',
+    { text: 'eb', textPattern: '', time: { kind: 'overlapping', start: at(9), end: at(17) } },
+    (booking) => booking.start % 3 > 0 && isOverlapping(booking, 9, 17),
+  ],
+  [
     'within an interval',
     { locationIds: ['l0a', 'l1b'], time: { kind: 'within', start: at(9), end: at(17) } },
     (booking) => ['l0a', 'l1b'].includes(booking.location) && booking.start >= 9 && booking.end <= 17,

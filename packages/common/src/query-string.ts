@@ -94,13 +94,16 @@ function readMembers(bracketed: GivenValues['bracketed']): Record<string, unknow
   );
 }
 
+const splitList = (value: string): readonly string[] => value.split(',').map((part) => part.trim());
+
 /**
- * Splits a value without brackets at its commas. Also keeps the whole value, because one element, such as the reference
+ * Splits a value without brackets at its commas and drops empty elements if another one remains. Also keeps the whole value, because one element, such as the reference
  * `ORD,7`, can contain a comma.
  */
 function readArray(given: readonly string[], bracketed: readonly string[], schema: Schema): readonly string[] {
-  const parts = given.flatMap((value) => (value.includes(',') ? value.split(',').map((part) => part.trim()) : [value]));
-  const elements = [...parts, ...bracketed];
+  const parts = given.flatMap((value) => (value.includes(',') ? splitList(value) : [value]));
+  const all = [...parts, ...bracketed];
+  const elements = all.some((element) => element !== '') ? all.filter((element) => element !== '') : all;
   const wholeValues = given.filter((value) => value.includes(',') && value.length <= maxElementLength);
   const freeItems = Math.max(0, Number(schema.maxItems ?? defaultMaxItems) - elements.length);
   return [...elements, ...wholeValues.slice(0, freeItems)];
@@ -121,11 +124,28 @@ export function writeQueryString(values: Readonly<Record<string, unknown>>): str
     else if (!Array.isArray(value)) {
       for (const [key, member] of Object.entries(value))
         parts.push(`${name}%5B${encodeURIComponent(key)}%5D=${encodeURIComponent(String(member))}`);
-    } else {
-      // If the name has brackets, the service does not split the elements at commas.
-      const key = value.some((element) => String(element).includes(',')) ? `${name}%5B%5D` : name;
-      for (const element of value) parts.push(`${key}=${encodeURIComponent(String(element))}`);
-    }
+    } else parts.push(...writeArray(name, value));
   }
   return parts.length === 0 ? '' : `?${parts.join('&')}`;
+}
+
+/** Writes a value that `readArray` has split as it was sent, and other elements one by one. */
+function writeArray(name: string, values: readonly unknown[]): readonly string[] {
+  const elements = new Set(values.map(String));
+  const elementsOf = (list: string) => splitList(list).filter((element) => element !== '');
+  const lists = [...elements].filter(
+    (value) =>
+      value.includes(',') &&
+      value.length <= maxElementLength &&
+      elementsOf(value).length > 0 &&
+      elementsOf(value).every((element) => elements.has(element)),
+  );
+  const written = new Set(lists.flatMap((list) => [list, ...elementsOf(list)]));
+  const others = [...elements].filter((element) => !written.has(element));
+  // If the name has brackets, the service does not split the element at its commas.
+  const keyOf = (element: string) => (element.includes(',') ? `${name}%5B%5D` : name);
+  return [
+    ...lists.map((list) => `${name}=${encodeURIComponent(list)}`),
+    ...others.map((element) => `${keyOf(element)}=${encodeURIComponent(element)}`),
+  ];
 }

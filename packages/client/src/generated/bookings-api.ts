@@ -1902,6 +1902,8 @@ export interface operations {
                 metadata?: {
                     [key: string]: string;
                 };
+                /** @description Finds bookings whose userAlias, externalBookingId or a value of metadata contains it, in upper or lower case. Needs startDate and endDate, at most 400 days apart. */
+                text?: string;
                 /** @description true: endDate is after now; false: it is not. */
                 isActive?: boolean;
                 /** @description With locationIds: selects bookings that start and end within startDate and endDate, and both are required. Without: selects bookings that overlap the interval; one date alone leaves it open at the other end. Can be sent in the body instead. */

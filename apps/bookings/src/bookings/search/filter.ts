@@ -11,7 +11,8 @@ import { defaultPageSizes, pageRequest } from '../../http/pagination.ts';
 import { isUuid } from '../../places/tagged-id.ts';
 import { findReversedIntervalErrors, parseDates } from '../../time/date-times.ts';
 import type { searchBodySchema } from '../schema.ts';
-import type { FilterValues, searchQuerySchema } from './filters.ts';
+import { type FilterValues, maxDaysOfText, type searchQuerySchema } from './filters.ts';
+import { lowerCase, textPattern } from './text-pattern.ts';
 
 type Parameters = FromSchema<typeof searchQuerySchema>;
 /** The parameters of the schema, without the index signature for unknown ones. */
@@ -26,6 +27,8 @@ export type TimeFilter =
 export interface BookingFilter extends FilterValues {
   readonly isActive?: boolean | undefined;
   readonly time?: TimeFilter | undefined;
+  /** Finds `text` in stored texts that are not ASCII. */
+  readonly textPattern?: string | undefined;
 }
 
 export interface Search {
@@ -43,17 +46,23 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
   const dates = parseDates({ startDate, endDate });
   const { start, end } = dates;
   const hasLocations = values.locationIds !== undefined;
+  const hasText = values.text !== undefined;
 
   const validationErrors = [...routerErrors];
-  // If `locationIds` is set, a request must have both dates or none.
+  // If `text` is set, a request must have both dates; if `locationIds` is set, both or none.
   const requireDate = (field: string, date: Date | undefined, otherDate: Date | undefined): void => {
     // A date that is not valid is undefined here, and the router has already reported it.
     const isReported = routerErrors.some((error) => error.field === field);
-    if (hasLocations && otherDate && !date && !isReported) validationErrors.push({ field, kind: 'missing', hint: '' });
+    const isNeeded = hasText || (hasLocations && otherDate);
+    if (isNeeded && !date && !isReported) validationErrors.push({ field, kind: 'missing', hint: '' });
   };
   requireDate('startDate', start, end);
   requireDate('endDate', end, start);
   validationErrors.push(...findReversedIntervalErrors(dates));
+  if (hasText && start && end && end.getTime() - start.getTime() > maxDaysOfText * 24 * 3_600_000) {
+    const hint = `must be at most ${maxDaysOfText} days after startDate in a search for a text`;
+    validationErrors.push({ field: 'endDate', kind: 'invalid', hint });
+  }
 
   // A request with `locationIds` and only one date has an error, so it needs no filter.
   let time: TimeFilter | undefined;
@@ -64,6 +73,8 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
     filter: {
       ...onlyFilters(values),
       isActive,
+      text: values.text && lowerCase(values.text),
+      textPattern: values.text && textPattern(values.text),
       // Ids that are not UUIDs are removed: they belong to no booking, and PostgreSQL would reject the query. If no id
       // is left, the array is empty, and the search finds no booking.
       ids: values.ids?.filter(isUuid),

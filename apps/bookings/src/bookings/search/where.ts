@@ -2,7 +2,7 @@
 import { hashOfBay } from '../../database/sql.ts';
 import { bookedRange } from '../storage/columns.ts';
 import { type Shape, splitInstant, usedFilters } from './criteria.ts';
-import { filters } from './filters.ts';
+import { filterCondition } from './filters.ts';
 
 /** SQL with a question mark for each parameter. */
 export type Condition = readonly [sql: string, parameters?: readonly string[]];
@@ -33,7 +33,7 @@ export function inProgressAt(at: string, isActive: boolean): readonly [short: Co
  * `splitInstant`), the conditions in which its parts differ are left out too.
  */
 export function conditionsOf(shape: Shape): readonly Condition[] {
-  const conditions = usedFilters(shape).map(([name, size]): Condition => [filters[name].condition(size), [name]]);
+  const conditions = usedFilters(shape).map(([name, size]): Condition => filterCondition(name, size));
   conditions.push(...timeConditions(shape), ...activeConditions(shape));
   const { bayIds } = shape.filters;
   if (bayIds && conditions.some(([sql]) => sql.startsWith(bookedRange)))
