@@ -73,6 +73,7 @@ function findProperty(
   properties: Properties,
 ): { readonly name: string; readonly key?: string | undefined } | undefined {
   if (Object.hasOwn(properties, parameter)) return { name: parameter };
+  if (!parameter.endsWith(']')) return undefined;
   for (const [pattern, type] of [
     [elementName, 'array'],
     [memberName, 'object'],

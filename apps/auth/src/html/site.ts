@@ -3,7 +3,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { BrowserCookies } from '../http/browser-cookies.ts';
 import type { CsrfTokens } from './csrf-tokens.ts';
-import { createErrorHandler, errorMessages } from './error-page.ts';
+import { createErrorHandler, errorMessages, wayOn } from './error-page.ts';
 import { errorsByField, rawField, readForm, type ValidationError } from './forms.ts';
 import { localPath, signInPath } from './local-path.ts';
 import { type FindLayoutUser, type Layout, type LayoutUser, type Link, renderPage } from './render.ts';
@@ -102,13 +102,11 @@ export function createSite({ findSignedIn, csrfTokens, cookies }: SiteOptions) {
   const hasValidCsrfToken = (request: Request, response: Response, csrfContext: string): boolean =>
     csrfTokens.isValid(request, response, csrfContext, rawField(request, 'csrf'));
 
-  const rejectForm = (response: Response): Promise<void> =>
-    showMessage(response, {
-      ...errorMessages.formExpired,
-      status: 403,
-      tone: 'bad',
-      links: [{ href: localPath(pageOf(response.req), '/portal'), text: 'Open the page again' }],
-    });
+  const rejectForm = (response: Response): Promise<void> => {
+    const page = localPath(pageOf(response.req), '');
+    const links = [page === '' ? wayOn() : { href: page, text: 'Open the page again' }];
+    return showMessage(response, { ...errorMessages.formExpired, status: 403, tone: 'bad', links });
+  };
 
   /** Redirects to the sign-in page if nobody is signed in, or `requireFresh` is not met. */
   const requireSignIn =
