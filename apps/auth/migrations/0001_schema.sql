@@ -18,8 +18,11 @@ create table facility (
 create table account (
   id text primary key,
   username text not null,
+  -- Equal for all spellings of a user name or e-mail address (src/input/username.ts).
+  username_key text not null,
   name text,
   email text,
+  email_key text,
   email_verified boolean not null default false,
   -- When the owner of the account proved that the e-mail address is theirs. A password reset removes what was added
   -- before that time: somebody else may have created the account.
@@ -33,7 +36,7 @@ create table account (
   constraint account_proven_if_verified check (not email_verified or email_proven_at is not null)
 );
 -- Every sign-in.
-create unique index account_username_unique on account (lower(username));
+create unique index account_username_unique on account (username_key);
 
 create table membership (
   facility_id text not null references facility (id) on delete cascade,
@@ -176,6 +179,7 @@ create table one_time_link (
   purpose text not null,
   account_id text not null references account (id) on delete cascade,
   email text not null,
+  email_key text not null,
   created_at timestamptz not null default now(),
   expires_at timestamptz not null
 );
@@ -300,6 +304,7 @@ create table invitation (
   id text primary key,
   facility_id text not null references facility (id) on delete cascade,
   email text not null,
+  email_key text not null,
   role text not null
     constraint invitation_role_known check (role in ('owner', 'staff', 'bookings-manager', 'facility-manager')),
   -- Of the mailed link. Sending the invitation again makes another link.
@@ -315,7 +320,7 @@ create table invitation (
 -- The mailed link.
 create unique index invitation_token on invitation (token_sha256);
 -- A facility has one open invitation for each address.
-create unique index invitation_one_open on invitation (facility_id, lower(email))
+create unique index invitation_one_open on invitation (facility_id, email_key)
   where accepted_at is null and withdrawn_at is null;
 -- The deletion of an account.
 create index invitation_invited_by on invitation (invited_by) where invited_by is not null;
@@ -351,6 +356,9 @@ create table outbox (
   target text not null,
   -- Of an e-mail, the person whose name it contains, besides its recipient. Of a logout token, the person signed out.
   account_id text,
+  -- Of an e-mail (username_key in account).
+  recipient_key text,
+  -- An e-mail is encrypted with KEY_ENCRYPTION_KEY.
   payload jsonb not null,
   created_at timestamptz not null default now(),
   -- The end of the lease while an instance makes an attempt.
@@ -531,6 +539,8 @@ create table audit_event (
   client_id text,
   facility_id text,
   address text,
+  -- Of `email` in `detail`.
+  email_key text,
   -- `operator` is the client of the management API, or `import`.
   detail jsonb not null default '{}'
 );
@@ -558,16 +568,16 @@ begin
 end
 $$;
 
--- Only the functions below may call it. `emails` are in lower case.
-create function erase_person(erased_id text, emails text[]) returns void language plpgsql
+-- Only the functions below may call it.
+create function erase_person(erased_id text, email_keys text[]) returns void language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 begin
   update public.audit_event set address = null where account_id = erased_id and address is not null;
   update public.audit_event set detail = detail - 'name'
    where detail ?| array['account', 'email', 'invitation'] and detail ->> 'account' = erased_id and detail ? 'name';
-  update public.audit_event set detail = detail - 'email'
+  update public.audit_event set detail = detail - 'email', email_key = null
    where detail ?| array['account', 'email', 'invitation'] and detail ? 'email'
-     and (lower(detail ->> 'email') = any (emails)
+     and (email_key = any (email_keys)
           or detail ->> 'invitation' in (
                select detail ->> 'invitation' from public.audit_event
                 where account_id = erased_id and kind = 'invitation.accepted'));
@@ -593,7 +603,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if exists (select from public.deleted_account where id = old.id) then
     perform public.erase_person(old.id, case when old.email_verified or old.email is null
-      then array[lower(old.username), lower(coalesce(old.email, old.username))] else '{}' end);
+      then array[old.username_key, coalesce(old.email_key, old.username_key)] else '{}' end);
   end if;
   return null;
 end

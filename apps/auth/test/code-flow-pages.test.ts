@@ -301,10 +301,15 @@ describe('the user logs in or registers', () => {
     expect(page.html).not.toContain('password1');
   });
 
-  test('a user name that is taken is rejected, in upper and lower case', async () => {
-    const page = await register({ ...newcomer('x'), username: 'PLAYER@example.com' });
-    expect(page.status).toBe(409);
-    expect(page.html).toContain('There is already an account with this address');
+  test.each([
+    ['PLAYER@example.com\u200b', 409, 'There is already an account with this address'],
+    ['player@\u00adexample.com', 409, 'There is already an account with this address'],
+    ['\u212aate1@example.com', 400, 'Replace “\u212a” with ordinary letters or digits.'],
+    ['İvan@example.com', 400, 'Replace “İ” with ordinary letters or digits.'],
+    [`x@${'é'.repeat(60)}.example`, 400, 'Enter an e-mail address'],
+  ])('the user name %j is refused', async (username, status, text) => {
+    const page = await register({ ...newcomer('x'), username });
+    expect([page.status, page.html]).toEqual([status, expect.stringContaining(text)]);
   });
 
   test('markup in the input is shown as text', async () => {

@@ -4,6 +4,7 @@ import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testk
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { deleteExpiredRows } from '../src/accounts/expired-rows-store.ts';
+import { reencryptEmails } from '../src/outbox/mailer.ts';
 import { type AuthServer, eventually, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
 let smtp: SmtpSink;
@@ -425,9 +426,14 @@ describe('the outbox', () => {
   const countQueued = async (): Promise<number> =>
     Number((await server.db.raw('select count(*) as n from outbox')).rows[0].n);
 
-  test('the outbox keeps an e-mail that the mail server rejects temporarily, and sends it later', async () => {
+  test('the outbox keeps an e-mail that the mail server rejects temporarily, encrypted, and sends it later', async () => {
     smtp.rejectWith(451);
     const { username } = await register('later');
+    const { rows } = await server.db.raw('select o::text as row from outbox o');
+    expect(rows.map(({ row }: { row: string }) => /token=|confirm/i.test(row))).toEqual([false]);
+    const [old, added] = [Buffer.alloc(32, 7), Buffer.alloc(32, 9)];
+    await reencryptEmails(server.db, [old], added);
+    await reencryptEmails(server.db, [added], old);
     await eventually(async () => server.log.some((line) => line.includes('e-mail could not be sent')));
     expect(await countQueued()).toBeGreaterThan(0);
     await server.db.raw("update outbox set created_at = now() - interval '2 hours'");

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';
-import { startAuthServer } from './auth-server.ts';
+import { encryptionKey, startAuthServer } from './auth-server.ts';
 import { codeOf, setUpApp } from './factors-fixture.ts';
 import { registerUser, signInUser } from './test-users.ts';
 
@@ -11,7 +11,7 @@ const server = useFixture(() => startAuthServer());
 
 const run = (command: string, ...args: string[]) =>
   promisify(execFile)(process.execPath, [`src/commands/${command}.ts`, ...args], {
-    env: { ...process.env, DATABASE_URL: server.databaseUrl },
+    env: { ...process.env, DATABASE_URL: server.databaseUrl, KEY_ENCRYPTION_KEY: encryptionKey },
   });
 
 test('the command removes the factors, ends the sessions and mails the user', async () => {

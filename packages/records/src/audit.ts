@@ -15,6 +15,8 @@ export interface EventSource {
   /** The filters that only this service has, and their conditions (packages/service/src/page-statements.ts). */
   readonly filters?: Readonly<Record<string, Schema>>;
   readonly conditions?: Readonly<Record<string, string>>;
+  /** Adds the values of conditions that have no filter. */
+  readonly complete?: (filter: Entry) => Entry;
 }
 
 const path = '/management/audit';
@@ -79,7 +81,11 @@ export function auditEndpoint<Caller>(db: Queryable, source: EventSource, link: 
 }
 
 /** `after` is the number of an event: the list has those after it in its order. */
-function createFind({ rows, conditions }: EventSource, comparison: '>' | '<', order: 'asc' | 'desc') {
+function createFind(
+  { rows, conditions, complete = (filter) => filter }: EventSource,
+  comparison: '>' | '<',
+  order: 'asc' | 'desc',
+) {
   const { sql, values } = filterRows({
     after: `number ${comparison} {after}::bigint`,
     startDate: 'at >= {startDate}::timestamptz',
@@ -92,5 +98,5 @@ function createFind({ rows, conditions }: EventSource, comparison: '>' | '<', or
   const limit = `limit $${values({}).length + 1}`;
   const statement = `select ${columns} from (${rows}) e where true${sql} order by e.number ${order} ${limit}`;
   return (on: Queryable, filter: Entry, count: number) =>
-    query<{ number: number; clientId: string }>(on, statement, [...values(filter), count]);
+    query<{ number: number; clientId: string }>(on, statement, [...values(complete(filter)), count]);
 }

@@ -2,6 +2,7 @@
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import type { Account } from '../accounts/store.ts';
 import { type AuditEvent, storeEvents } from '../audit/audit.ts';
+import { canonicalName } from '../input/username.ts';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
 import { findSolelyOwned, type OwnedFacility } from '../portal/members/member-store.ts';
 
@@ -38,19 +39,12 @@ export async function deleteAccountWithin(tx: Queryable, id: string, mail?: Mail
 
   const addresses = provenAddresses(person);
   await createSessionStore({ db: tx, sendLogoutTokens: () => {} }).endEverything(id);
-  await query(
-    tx,
-    // Requests of the person that have not ended yet.
-    `delete from oidc_artifact where account_id = $1 or model in ('Interaction', 'DeviceCode')
-          and (payload #>> '{session,accountId}' = $1 or lower(payload #>> '{params,login_hint}') = any ($2))`,
-    [id, [person.username, person.email ?? ''].map((address) => address.toLowerCase())],
-  );
-  await query(
-    tx,
-    "delete from outbox where kind = 'mail' and (account_id = $1 or lower(payload ->> 'to') = any ($2))",
-    [id, addresses],
-  );
-  await query(tx, 'delete from invitation where accepted_by = $1 or lower(email) = any ($2)', [id, addresses]);
+  await deleteRequests(tx, id, person);
+  await query(tx, "delete from outbox where kind = 'mail' and (account_id = $1 or recipient_key = any ($2))", [
+    id,
+    addresses,
+  ]);
+  await query(tx, 'delete from invitation where accepted_by = $1 or email_key = any ($2)', [id, addresses]);
   await query(
     tx,
     `update invitation set withdrawn_at = now()
@@ -76,12 +70,29 @@ export async function deleteAccountWithin(tx: Queryable, id: string, mail?: Mail
   return 'deleted';
 }
 
+/** Deletes the authorization requests of the person that have not ended yet. */
+async function deleteRequests(tx: Queryable, id: string, { username, email }: Person): Promise<void> {
+  const names = [username, email ?? username].map(canonicalName);
+  const hints = await query<{ hint: string }>(
+    tx,
+    `select distinct payload #>> '{params,login_hint}' as hint from oidc_artifact
+      where model in ('Interaction', 'DeviceCode') and payload #>> '{params,login_hint}' is not null`,
+  );
+  const own = hints.map(({ hint }) => hint).filter((hint) => names.includes(canonicalName(hint)));
+  await query(
+    tx,
+    `delete from oidc_artifact where account_id = $1 or model in ('Interaction', 'DeviceCode')
+        and (payload #>> '{session,accountId}' = $1 or payload #>> '{params,login_hint}' = any ($2))`,
+    [id, own],
+  );
+}
+
 /**
  * Only a proven e-mail address counts. Otherwise anybody could register with another person's e-mail address and delete
  * that person's invitations.
  */
 const provenAddresses = ({ username, email, emailVerified }: Person): readonly string[] =>
-  emailVerified || email === null ? [username, email ?? username].map((address) => address.toLowerCase()) : [];
+  emailVerified || email === null ? [username, email ?? username].map(canonicalName) : [];
 
 /** An instance stores an audit event after the request, which may be after the deletion. */
 export async function eraseLateEvents(db: Database): Promise<void> {

@@ -115,8 +115,10 @@ export function createAccountEmails({
 
     /** Verifies the e-mail address that received the link. Returns false if the link no longer works. */
     async verifyEmail(token: string, address: string | undefined): Promise<boolean> {
-      const owner = await links.consume('verify-email', token);
-      if (!owner || !(await accounts.verifyEmail(owner.accountId, owner.email))) return false;
+      const owner = await links.consume('verify-email', token, (tx, { accountId, email }) =>
+        accounts.verifyEmail(accountId, email, tx),
+      );
+      if (!owner) return false;
       audit.record({ kind: 'email.verified', accountId: owner.accountId, address });
       return true;
     },

@@ -1,5 +1,6 @@
 // Validates names and e-mail addresses in forms and import files.
 import { hasFormat } from '@bay-booking/common/text';
+import { lookalikeIn, readName } from '../input/username.ts';
 
 const maxNameLength = 100;
 
@@ -13,11 +14,25 @@ export function validateName(name: string, missingText: string | undefined): str
   return !hasFormat('name', name) ? 'The name contains invisible control characters. Type it again.' : undefined;
 }
 
+/** Returns an error message for the user, or undefined for an e-mail address that an account may get. */
+export function validateEmailAddress(text: string, example = 'name@example.com'): string | undefined {
+  const lookalike = lookalikeIn(text);
+  if (lookalike) return `Replace “${lookalike}” with ordinary letters or digits.`;
+  return isEmailAddress(text) ? undefined : `Enter an e-mail address, such as ${example}.`;
+}
+
 /** These characters could add a header or a second recipient to an e-mail. */
 const excludedFromEmail = String.raw`\s@<>(),;:"\[\]\\\p{C}`;
 const localPart = `[^${excludedFromEmail}]{1,64}`;
-const domainLabel = `[^${excludedFromEmail}.]+`;
+const domainLabel = `[^${excludedFromEmail}.\\P{ASCII}]{1,63}`;
 const emailPattern = new RegExp(`^${localPart}@${domainLabel}(?:\\.${domainLabel})+$`, 'u');
 
-/** Whether the string has the form of an e-mail address and the maximum lengths of RFC 5321. */
-export const isEmailAddress = (text: string): boolean => text.length <= 254 && emailPattern.test(text);
+/** Whether mail can be sent to the string, which has the form and lengths of RFC 5321. */
+export function isEmailAddress(text: string): boolean {
+  const { address, key } = readName(text);
+  return (
+    lookalikeIn(text) === undefined &&
+    [text, address, key].every(({ length }) => length <= 254) &&
+    emailPattern.test(address)
+  );
+}

@@ -3,7 +3,8 @@
 // A link's token is an HMAC of a random seed. The server can therefore compute the token from the stored seed and mail
 // the link again. A reader of the database does not have the key and cannot.
 import { createHmac } from 'node:crypto';
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import { canonicalName } from '../input/username.ts';
 import { hashSecret, randomToken } from '../secrets.ts';
 
 export type LinkPurpose = 'verify-email' | 'reset-password';
@@ -24,7 +25,7 @@ interface NewLink extends LinkOwner {
  * user name.
  */
 const isValid = `l.token_sha256 = $1 and l.purpose = $2 and l.expires_at > now()
-  and lower(l.email) = lower((select coalesce(a.email, a.username) from account a where a.id = l.account_id))`;
+  and l.email_key = (select coalesce(a.email_key, a.username_key) from account a where a.id = l.account_id)`;
 
 export type OneTimeLinks = ReturnType<typeof createOneTimeLinks>;
 
@@ -41,9 +42,17 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
       await query(
         db,
         `with ended as (delete from one_time_link where account_id = $2 and purpose = $3)
-         insert into one_time_link (token_sha256, account_id, purpose, email, expires_at, seed)
-         values ($1, $2, $3, $4, now() + make_interval(secs => $5), $6)`,
-        [hashSecret(token), link.accountId, link.purpose, link.email, link.lifetimeSeconds, seed],
+         insert into one_time_link (token_sha256, account_id, purpose, email, email_key, expires_at, seed)
+         values ($1, $2, $3, $4, $5, now() + make_interval(secs => $6), $7)`,
+        [
+          hashSecret(token),
+          link.accountId,
+          link.purpose,
+          link.email,
+          canonicalName(link.email),
+          link.lifetimeSeconds,
+          seed,
+        ],
       );
       return token;
     },
@@ -53,9 +62,9 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
       const [existing] = await query<{ seed: string }>(
         db,
         `update one_time_link set expires_at = now() + make_interval(secs => $4)
-          where account_id = $1 and purpose = $2 and lower(email) = lower($3) and expires_at > now()
+          where account_id = $1 and purpose = $2 and email_key = $3 and expires_at > now()
          returning seed`,
-        [link.accountId, link.purpose, link.email, link.lifetimeSeconds],
+        [link.accountId, link.purpose, canonicalName(link.email), link.lifetimeSeconds],
       );
       return existing ? tokenOf(existing.seed) : this.issue(link);
     },
@@ -69,14 +78,22 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
       return owner;
     },
 
-    /** Of several calls at the same time, only one gets the owner. */
-    async consume(purpose: LinkPurpose, token: string): Promise<LinkOwner | undefined> {
-      const [owner] = await query<LinkOwner>(
-        db,
-        `delete from one_time_link l where ${isValid} returning l.account_id as "accountId", l.email`,
-        [hashSecret(token), purpose],
-      );
-      return owner;
-    },
+    /**
+     * Of several calls at the same time, only one gets the owner. `work` is part of the transaction that deletes the
+     * link, so a link that did not work because of a failure can be used again.
+     */
+    consume: (
+      purpose: LinkPurpose,
+      token: string,
+      work: (tx: Queryable, owner: LinkOwner) => Promise<boolean>,
+    ): Promise<LinkOwner | undefined> =>
+      transaction(db, async (tx) => {
+        const [owner] = await query<LinkOwner>(
+          tx,
+          `delete from one_time_link l where ${isValid} returning l.account_id as "accountId", l.email`,
+          [hashSecret(token), purpose],
+        );
+        return owner && (await work(tx, owner)) ? owner : undefined;
+      }),
   };
 }

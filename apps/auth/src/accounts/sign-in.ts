@@ -40,9 +40,8 @@ export interface SignInOptions {
 export const createSignIn =
   ({ accounts, audit, factors, guard }: SignInOptions): SignIn =>
   async ({ username, password, address, deviceOf }) => {
-    // Failures are counted under `name`, which is equal for all spellings of a user name.
-    const { name, account } = await accounts.lookUpForSignIn(username);
-    const attempt = await guard.beginAttempt({ name, address, device: account && deviceOf?.(account) });
+    const account = await accounts.findByUsername(username);
+    const attempt = await guard.beginAttempt({ name: username, address, device: account && deviceOf?.(account) });
     if ('retryAfter' in attempt) {
       audit.record({ kind: 'sign-in.refused', address, detail: { reason: 'locked' } });
       return { refused: 'locked', retryAfter: attempt.retryAfter };
@@ -66,7 +65,6 @@ export const createSignIn =
 export type SignInAttempts = ReturnType<typeof createSignInAttempts>;
 
 export interface SignInAttemptsOptions {
-  readonly accounts: AccountStore;
   readonly factors: SecondFactors;
   readonly guard: SignInGuard;
   readonly wrongFactors: ReturnType<FailureCounterFactory>;
@@ -74,12 +72,12 @@ export interface SignInAttemptsOptions {
 }
 
 /** Counts the failures of the ways to sign in that use no password. */
-export const createSignInAttempts = ({ accounts, factors, guard, wrongFactors, emails }: SignInAttemptsOptions) => ({
+export const createSignInAttempts = ({ factors, guard, wrongFactors, emails }: SignInAttemptsOptions) => ({
   /** Begins a sign-in with a social provider or a passkey, whose failures count only for the IP address. */
   beginSocial: (address: string) => guard.beginAttempt({ address }),
   /** Begins to check a second factor. Its failures count like wrong passwords of the account. */
   beginSecondFactor: async ({ username }: Account, address: string, device: string | undefined) =>
-    guard.beginAttempt({ name: (await accounts.lookUpForSignIn(username)).name, address, device }),
+    guard.beginAttempt({ name: username, address, device }),
   /** Who enters wrong codes knows the password. The owner gets a mail after five in a day, once a day. */
   warnAboutWrongFactors: async (account: Account): Promise<void> => {
     const { failures, limit } = await wrongFactors.add(account.id);
@@ -88,6 +86,6 @@ export const createSignInAttempts = ({ accounts, factors, guard, wrongFactors, e
   /** Deletes the count of failed sign-ins. With a second factor, a password reset is no complete sign-in. */
   resetFailures: async ({ id, username }: Account, { isComplete = false } = {}): Promise<void> => {
     if (!isComplete && (await factors.hasSecondFactor(id))) return;
-    await guard.resetFailures((await accounts.lookUpForSignIn(username)).name);
+    await guard.resetFailures(username);
   },
 });

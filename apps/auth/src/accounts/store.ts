@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
 import type { UserMembership } from '../facilities/roles.ts';
+import { canonicalName, readName } from '../input/username.ts';
 
 export type AccountKind = 'user' | 'service';
 
@@ -55,9 +56,6 @@ export const rolesOfNewUser: readonly string[] = ['player'];
 /** PostgreSQL cannot store NUL characters in text, but a form can contain them. */
 export const withoutNul = (text: string): string => text.replaceAll('\0', '');
 
-/** Stored user names have no NUL characters, and no spaces at their ends. */
-const cleanUsername = (username: string): string => withoutNul(username).trim();
-
 const nullableWithoutNul = (text: string | null): string | null => (text === null ? null : withoutNul(text));
 
 /** When the e-mail address of the account `a` was first verified. `infinity` if it is not verified. */
@@ -69,23 +67,28 @@ const isUnprovenFactor = `f.account_id = a.id and a.email is not null
 
 export const newAccountId = (): string => `acc-${randomBytes(12).toString('base64url')}`;
 
-/** The user name must have no spaces at its ends. Returns undefined if another account has it or had the id. */
+/** Returns undefined if another account has it or had the id. */
 export async function insertAccount(db: Queryable, account: NewAccount): Promise<Account | undefined> {
+  const username = readName(account.username);
+  const email = account.email === null ? undefined : readName(account.email);
   const [inserted] = await query<Account>(
     db,
-    `insert into account as a (id, username, name, email, email_verified, kind, roles, password_hash, email_proven_at)
-     select $1, $2, $3, $4, $5, $6, $7, $8, case when $5 then now() end
+    `insert into account as a (id, username, name, email, email_verified, kind, roles, password_hash, email_proven_at,
+                               username_key, email_key)
+     select $1, $2, $3, $4, $5, $6, $7, $8, case when $5 then now() end, $9, $10
       where not exists (select from deleted_account d where d.id = $1)
-     on conflict (lower(username)) do nothing returning ${accountColumns}`,
+     on conflict (username_key) do nothing returning ${accountColumns}`,
     [
       account.id ?? newAccountId(),
-      withoutNul(account.username),
+      username.shown,
       nullableWithoutNul(account.name),
-      nullableWithoutNul(account.email),
+      email?.shown ?? null,
       account.emailVerified,
       account.kind,
       account.roles,
       account.passwordHash,
+      username.key,
+      email?.key ?? null,
     ],
   );
   return inserted;
@@ -113,26 +116,10 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     async findByUsername(username: string): Promise<Account | undefined> {
-      const [account] = await query<Account>(
-        db,
-        `select ${accountColumns} from account a where lower(a.username) = lower($1)`,
-        [cleanUsername(username)],
-      );
+      const [account] = await query<Account>(db, `select ${accountColumns} from account a where a.username_key = $1`, [
+        canonicalName(username),
+      ]);
       return account;
-    },
-
-    /**
-     * Also returns the normalised user name, under which failed sign-ins must be counted even if no account has it. If
-     * they were counted for each spelling of an unknown name, the lockout would reveal whether an account exists.
-     */
-    async lookUpForSignIn(username: string): Promise<{ readonly name: string; readonly account: Account | undefined }> {
-      const [row] = await query<{ wanted: string } & (Account | { id: null })>(
-        db,
-        `select n.wanted, ${accountColumns} from (select lower($1) as wanted) n
-           left join account a on lower(a.username) = n.wanted`,
-        [cleanUsername(username)],
-      );
-      return { name: row?.wanted ?? '', account: row && row.id !== null ? row : undefined };
     },
 
     create: (account: NewAccount): Promise<Account | undefined> => insertAccount(db, account),
@@ -156,9 +143,13 @@ export function createAccountStore({ db }: { db: Database }) {
      * - If the account has no e-mail address, its user name is one, and becomes its e-mail address.
      * - If an import has changed the e-mail address meanwhile, nothing is proved about the new one.
      */
-    async recover(accountId: string, { passwordHash, email }: { passwordHash: string; email: string }): Promise<void> {
+    async recover(
+      accountId: string,
+      { passwordHash, email }: { passwordHash: string; email: string },
+      on: Queryable = db,
+    ): Promise<void> {
       await query(
-        db,
+        on,
         `with removed as (
            delete from social_identity s using account a
             where a.id = $1 and s.account_id = a.id and s.created_at < ${provenAt}),
@@ -168,11 +159,12 @@ export function createAccountStore({ db }: { db: Database }) {
            delete from recovery_code
             where account_id = $1 and (exists (select from apps) or exists (select from keys)))
          update account a set password_hash = $2, updated_at = now(), email = coalesce(email, $3),
-                email_verified = email_verified or lower(coalesce(email, $3)) = lower($3),
-                email_proven_at = case when lower(coalesce(email, $3)) = lower($3) then least(${provenAt}, now())
+                email_key = coalesce(email_key, $4),
+                email_verified = email_verified or coalesce(email_key, $4) = $4,
+                email_proven_at = case when coalesce(email_key, $4) = $4 then least(${provenAt}, now())
                                        else email_proven_at end
           where id = $1`,
-        [accountId, passwordHash, email],
+        [accountId, passwordHash, email, canonicalName(email)],
       );
     },
 
@@ -181,12 +173,12 @@ export function createAccountStore({ db }: { db: Database }) {
     },
 
     /** Returns false if the account has another address now. */
-    async verifyEmail(accountId: string, email: string): Promise<boolean> {
+    async verifyEmail(accountId: string, email: string, on: Queryable = db): Promise<boolean> {
       const rows = await query(
-        db,
+        on,
         `update account a set email_verified = true, email_proven_at = least(${provenAt}, now()), updated_at = now()
-          where id = $1 and lower(email) = lower($2) returning id`,
-        [accountId, email],
+          where id = $1 and email_key = $2 returning id`,
+        [accountId, canonicalName(email)],
       );
       return rows.length === 1;
     },
@@ -196,18 +188,18 @@ export function createAccountStore({ db }: { db: Database }) {
      * the address of another person. Returns false if `email` is no longer the address of the account, or if it was
      * verified.
      */
-    async disown(accountId: string, email: string): Promise<boolean> {
+    async disown(accountId: string, email: string, on: Queryable = db): Promise<boolean> {
       const rows = await query(
-        db,
+        on,
         `with disowned as (
            update account set password_hash = null, updated_at = now()
-            where id = $1 and lower(email) = lower($2) and not email_verified returning id),
+            where id = $1 and email_key = $2 and not email_verified returning id),
          removed as (delete from social_identity s using disowned d where s.account_id = d.id),
          apps as (delete from authenticator_app f using disowned d where f.account_id = d.id),
          keys as (delete from passkey f using disowned d where f.account_id = d.id),
          codes as (delete from recovery_code f using disowned d where f.account_id = d.id)
          select id from disowned`,
-        [accountId, email],
+        [accountId, canonicalName(email)],
       );
       return rows.length === 1;
     },

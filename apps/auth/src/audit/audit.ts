@@ -3,6 +3,7 @@
 // If a row cannot be written, the request that caused the event still succeeds.
 import { type Database, jsonText, type Queryable, query } from '@bay-booking/service/database/database';
 import { type Logger, oncePerMinute, withoutRedaction } from '@bay-booking/service/logging';
+import { canonicalName } from '../input/username.ts';
 
 export interface AuditEvent {
   /** The subject and the action, such as `sign-in.refused` or `client.changed`. */
@@ -80,15 +81,16 @@ export async function storeEvents(on: Queryable, events: readonly TimedEvent[]):
     client_id: event.clientId ?? null,
     facility_id: event.facilityId ?? null,
     address: event.address ?? null,
+    email_key: typeof event.detail?.email === 'string' ? canonicalName(event.detail.email) : null,
     detail: event.detail ?? {},
   }));
   await query(
     on,
-    `insert into audit_event (at, kind, account_id, client_id, facility_id, address, detail)
-     select coalesce(at, clock_timestamp()), kind, account_id, client_id, facility_id, address, detail
+    `insert into audit_event (at, kind, account_id, client_id, facility_id, address, email_key, detail)
+     select coalesce(at, clock_timestamp()), kind, account_id, client_id, facility_id, address, email_key, detail
        from jsonb_to_recordset($1::jsonb)
            as e (at timestamptz, kind text, account_id text, client_id text, facility_id text, address text,
-                 detail jsonb)`,
+                 email_key text, detail jsonb)`,
     [jsonText(rows)],
   );
 }

@@ -1,8 +1,8 @@
 // Implements `npm run keys -w apps/auth`: lists, rotates, removes and re-encrypts the keys that sign tokens.
 //
-// Running instances read the keys again every few seconds and need no restart. `reseal` encrypts the keys
-// and the secrets of authenticator apps with the first key of KEY_ENCRYPTION_KEY, or with NEW_KEY_ENCRYPTION_KEY
-// (docs/behaviour-auth.md, "Signing keys").
+// Running instances read the keys again every few seconds and need no restart. `reseal` encrypts the keys, the secrets
+// of authenticator apps and the e-mails that wait with the first key of KEY_ENCRYPTION_KEY, or with
+// NEW_KEY_ENCRYPTION_KEY (docs/behaviour-auth.md, "Signing keys").
 import {
   encryptionKey,
   encryptionKeys,
@@ -15,6 +15,7 @@ import { runCommand } from '@bay-booking/service/lifecycle';
 import { withDatabase } from '@bay-booking/service/with-database';
 import { storeEvents } from '../audit/audit.ts';
 import { createFactorStore } from '../factors/store.ts';
+import { reencryptEmails } from '../outbox/mailer.ts';
 import { createKeyStore, keyPublishDelaySeconds } from '../signing-keys/store.ts';
 
 const usage = 'usage: npm run keys -w apps/auth -- rotate [--now] | list | remove KID | reseal';
@@ -50,6 +51,7 @@ runCommand(async () => {
         throw new Error('KEY_ENCRYPTION_KEY must be NEW,OLD, or set NEW_KEY_ENCRYPTION_KEY');
       const newKey = config.newKey ?? first;
       await createFactorStore({ db, encryptionKeys: config.encryptionKeys }).reencrypt(newKey);
+      await reencryptEmails(db, config.encryptionKeys, newKey);
       await keys.reencrypt(newKey);
       await storeEvents(db, [{ kind: 'keys.resealed' }]);
     }

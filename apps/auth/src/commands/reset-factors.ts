@@ -1,6 +1,14 @@
 // Implements `npm run reset-factors -w apps/auth -- USERNAME`: removes the second factors of a person who has lost them
 // and the recovery codes, ends the sessions of the account, and mails the person.
-import { httpUrl, mandatory, optional, postgresUrl, readConfig, text } from '@bay-booking/service/config';
+import {
+  encryptionKeys,
+  httpUrl,
+  mandatory,
+  optional,
+  postgresUrl,
+  readConfig,
+  text,
+} from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { withDatabase } from '@bay-booking/service/with-database';
@@ -15,11 +23,12 @@ import { addEmail } from '../outbox/mailer.ts';
 runCommand(async () => {
   const [username, ...rest] = process.argv.slice(2);
   if (!username || rest.length > 0) throw new Error('usage: npm run reset-factors -w apps/auth -- USERNAME');
-  const { url, issuer, smtpUrl } = readConfig(process.env, {
+  const { url, issuer, smtpUrl, ...secrets } = readConfig(process.env, {
     url: mandatory('DATABASE_URL', postgresUrl),
     // For the link in the e-mail.
     issuer: optional('ISSUER', httpUrl, 'http://localhost:4000'),
     smtpUrl: optional('SMTP_URL', text),
+    encryptionKeys: mandatory('KEY_ENCRYPTION_KEY', encryptionKeys),
   });
   await withDatabase({ url, applicationName: 'auth reset-factors' }, async (db) => {
     const account = await createAccountStore({ db }).findByUsername(username);
@@ -32,7 +41,7 @@ runCommand(async () => {
     if (to !== undefined) {
       const recipient = { to, name: nameInEmail(account), link: `${issuer}/account/security` };
       const email = { ...factorChangedEmail(recipient, 'All second factors were removed'), accountId: account.id };
-      if (smtpUrl) await addEmail(db, email);
+      if (smtpUrl) await addEmail(db, email, secrets.encryptionKeys);
       else createLogger({ service: 'auth', level: 'info' }).info({ mail: email }, 'e-mail is not sent: no SMTP_URL');
     }
     process.stdout.write(`removed the second factors of ${account.username}\n`);

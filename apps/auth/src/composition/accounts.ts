@@ -81,7 +81,7 @@ export function composeAccounts({ config, logger, db, audit, outbox, createCount
       limit: createUsageLimit(createCounter, { name: 'confirmation-code', limit: 5, ...perHour }),
     }),
     signIn: createSignIn({ accounts, audit, factors, guard }),
-    attempts: createSignInAttempts({ accounts, factors, guard, wrongFactors, emails }),
+    attempts: createSignInAttempts({ factors, guard, wrongFactors, emails }),
     /** Limits the new passwords for an account or invitation, because estimating their strength takes much CPU time. */
     newPasswordLimit: createUsageLimit(createCounter, { name: 'new-password', limit: 30, ...perHour }),
     // Each of these two limits counts the requests of one IP address. It is high because many users can share one.

@@ -6,7 +6,5 @@ import { nameKey } from './keys.ts';
 export const accountCounter = 'account';
 
 export async function forgetFailures(tx: Queryable, username: string): Promise<void> {
-  // All spellings of a user name share one count, and PostgreSQL decides which are equal.
-  const [row] = await query<{ name: string }>(tx, 'select lower($1) as name', [username]);
-  await query(tx, 'delete from guard_count where key = $1', [`${accountCounter}:${nameKey(row?.name ?? '')}`]);
+  await query(tx, 'delete from guard_count where key = $1', [`${accountCounter}:${nameKey(username)}`]);
 }

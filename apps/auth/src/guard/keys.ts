@@ -1,10 +1,13 @@
 // Builds the keys that count failed sign-ins and uses of limited functions.
 import { createHash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
+import { canonicalName } from '../input/username.ts';
 
-/** The key is a hash, because users sometimes type their password into the field for the user name. */
-export const nameKey = (name: string): string =>
-  createHash('sha256').update(name.trim().toLowerCase()).digest('base64url');
+/**
+ * Equal for all spellings, also of a name that no account has: the lockout must not reveal which accounts exist. A
+ * hash, because users sometimes type their password into the field for the user name.
+ */
+export const nameKey = (name: string): string => createHash('sha256').update(canonicalName(name)).digest('base64url');
 
 /**
  * Returns an IPv4 address itself, and the /64 network of an IPv6 address, which internet providers usually give to one

@@ -20,7 +20,7 @@ export interface Lockout {
 }
 
 export interface AttemptKeys {
-  /** The user name in lower case. Left out for a social sign-in, which has no user name. */
+  /** The user name. Left out for a social sign-in, which has no user name. */
   readonly name?: string;
   readonly address: string;
   /** The id of the browser, if the account has signed in with this browser before. */

@@ -3,10 +3,12 @@
 // If `SMTP_URL` is unset, the mailer only logs e-mails, for development. If `MAIL` is `off`, it discards them.
 import type { Database, Queryable } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
+import { createSecretBox } from '@bay-booking/service/secret-box';
 import type { createTransport, Transporter } from 'nodemailer';
 import type { AuthConfig } from '../config.ts';
+import { canonicalName, readName } from '../input/username.ts';
 import type { Outbox, OutboxSender } from './outbox.ts';
-import { addToOutbox } from './store.ts';
+import { addToOutbox, rewriteEmails } from './store.ts';
 
 export interface Email {
   readonly to: string;
@@ -32,17 +34,46 @@ const maxTries = 34;
 /** Returns the delay after the attempt with the number `tries`: 5 s, 10 s, 20 s and so on, up to an hour. */
 const retryDelaySeconds = (tries: number): number => Math.min(5 * 2 ** (tries - 1), 3600);
 
+/** An e-mail can contain a link or a code that works. */
+interface EncryptedEmail {
+  readonly encrypted: string;
+}
+
+const ownerOf = (recipientKey: string | null): string => `e-mail to ${recipientKey}`;
+
 /** Returns false if the outbox is full. */
-export const addEmail = (on: Queryable, { accountId, ...payload }: Email): Promise<boolean> =>
-  addToOutbox(on, { kind: 'mail', target: 'mail server', accountId, payload }, maxQueued);
+export function addEmail(
+  on: Queryable,
+  { accountId, ...email }: Email,
+  encryptionKeys: readonly Buffer[],
+): Promise<boolean> {
+  const recipientKey = canonicalName(email.to);
+  const encrypted = createSecretBox(encryptionKeys).encrypt(JSON.stringify(email), ownerOf(recipientKey));
+  const payload: EncryptedEmail = { encrypted };
+  return addToOutbox(on, { kind: 'mail', target: 'mail server', accountId, recipientKey, payload }, maxQueued);
+}
 
-type MailConfig = Pick<AuthConfig, 'mail' | 'mailFrom' | 'smtpUrl'>;
+/** Encrypts every e-mail that waits with another key. */
+export function reencryptEmails(db: Database, encryptionKeys: readonly Buffer[], newKey: Buffer): Promise<void> {
+  const box = createSecretBox([newKey, ...encryptionKeys]);
+  return rewriteEmails(db, ({ recipientKey, payload }): EncryptedEmail => {
+    const owner = ownerOf(recipientKey);
+    return { encrypted: box.encrypt(box.decrypt((payload as EncryptedEmail).encrypted, owner), owner) };
+  });
+}
 
-export function createMailer({ mail, smtpUrl }: MailConfig, db: Database, logger: Logger, outbox: Outbox): Mailer {
+type MailConfig = Pick<AuthConfig, 'mail' | 'mailFrom' | 'smtpUrl' | 'encryptionKeys'>;
+
+export function createMailer(
+  { mail, smtpUrl, encryptionKeys }: MailConfig,
+  db: Database,
+  logger: Logger,
+  outbox: Outbox,
+): Mailer {
   if (mail === 'on' && smtpUrl)
     return {
       enqueue: async (email, on = db) => {
-        if (!(await addEmail(on, email))) {
+        if (!(await addEmail(on, email, encryptionKeys))) {
           outbox.count('mail', 'rejected');
           throw new Error('the outbox is full');
         }
@@ -57,7 +88,8 @@ export function createMailer({ mail, smtpUrl }: MailConfig, db: Database, logger
   };
 }
 
-export function createMailSender({ mail, mailFrom, smtpUrl }: MailConfig, logger: Logger) {
+export function createMailSender({ mail, mailFrom, smtpUrl, encryptionKeys }: MailConfig, logger: Logger) {
+  const box = createSecretBox(encryptionKeys);
   const isOn = mail === 'on' && smtpUrl !== undefined;
   let transport: Transporter | undefined;
   /** Loads nodemailer, which takes 5 MB, for the first e-mail. */
@@ -79,12 +111,19 @@ export function createMailSender({ mail, mailFrom, smtpUrl }: MailConfig, logger
     results: ['sent', 'retried', 'failed', 'rejected'],
     isRepeatable: true,
     isReady: () => isOn,
-    send: async ({ id, tries, payload }) => {
-      const { to, subject, text, html } = payload as Email;
+    send: async ({ id, tries, recipientKey, payload }) => {
       try {
+        const decrypted = box.decrypt((payload as EncryptedEmail).encrypted, ownerOf(recipientKey));
+        const { to, subject, text, html } = JSON.parse(decrypted) as Email;
         // An object is one recipient. A string would be parsed as a list.
         transport ??= await openTransport();
-        await transport.sendMail({ from: mailFrom, to: { name: '', address: to }, subject, text, html });
+        await transport.sendMail({
+          from: mailFrom,
+          to: { name: '', address: readName(to).address },
+          subject,
+          text,
+          html,
+        });
         return { result: 'sent' };
       } catch (error) {
         const { responseCode, message } = error as Error & { responseCode?: number };

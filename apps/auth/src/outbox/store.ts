@@ -1,5 +1,5 @@
 // Stores the e-mails and logout tokens that wait to be sent (table `outbox`).
-import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
+import { type Database, jsonText, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 
 export const outboxKinds = ['mail', 'logout-token'] as const;
 export type OutboxKind = (typeof outboxKinds)[number];
@@ -10,6 +10,7 @@ export interface NewEntry {
   readonly target: string;
   /** The account whose data the entry contains. */
   readonly accountId?: string | undefined;
+  readonly recipientKey?: string;
   readonly payload: object;
 }
 
@@ -18,6 +19,7 @@ export interface OutboxEntry {
   readonly kind: OutboxKind;
   readonly target: string;
   readonly accountId: string | null;
+  readonly recipientKey: string | null;
   readonly payload: object;
   /** Includes the current attempt. */
   readonly tries: number;
@@ -53,12 +55,43 @@ export const queueLogoutTokens = `
 export async function addToOutbox(on: Queryable, entry: NewEntry, maxQueued: number): Promise<boolean> {
   const rows = await query(
     on,
-    `insert into outbox (kind, target, account_id, payload)
-     select $1, $2, $3, $4::jsonb
-      where (select count(*) from (select 1 from outbox where kind = $1 limit $5) as queued) < $5 returning id`,
-    [entry.kind, entry.target, entry.accountId ?? null, JSON.stringify(entry.payload), maxQueued],
+    `insert into outbox (kind, target, account_id, recipient_key, payload)
+     select $1, $2, $3, $4, $5::jsonb
+      where (select count(*) from (select 1 from outbox where kind = $1 limit $6) as queued) < $6 returning id`,
+    [
+      entry.kind,
+      entry.target,
+      entry.accountId ?? null,
+      entry.recipientKey ?? null,
+      JSON.stringify(entry.payload),
+      maxQueued,
+    ],
   );
   return rows.length === 1;
+}
+
+type StoredEmail = Pick<OutboxEntry, 'id' | 'recipientKey' | 'payload'>;
+
+/** Changes the stored e-mails in batches. Each `rewrite` must be quick. */
+export async function rewriteEmails(db: Database, rewrite: (email: StoredEmail) => object): Promise<void> {
+  for (let last: string | undefined = '0'; last !== undefined; ) {
+    const after: string = last;
+    last = await transaction(db, async (tx) => {
+      const emails = await query<StoredEmail>(
+        tx,
+        `select id::text, recipient_key as "recipientKey", payload from outbox
+          where kind = 'mail' and id > $1 order by id limit 500 for update`,
+        [after],
+      );
+      await query(
+        tx,
+        `update outbox o set payload = n.payload from jsonb_to_recordset($1::jsonb) as n (id bigint, payload jsonb)
+          where o.id = n.id`,
+        [jsonText(emails.map((email) => ({ id: email.id, payload: rewrite(email) })))],
+      );
+      return emails.at(-1)?.id;
+    });
+  }
 }
 
 export type OutboxStore = ReturnType<typeof createOutboxStore>;
@@ -81,7 +114,8 @@ export function createOutboxStore(db: Database) {
             order by n.position, o.id limit $2 for update of o skip locked)
          update outbox o set tries = tries + 1, next_try_at = now() + make_interval(secs => $5)
            from due d where o.id = d.id
-         returning o.id::text, kind, target, account_id as "accountId", payload, tries,
+         returning o.id::text, kind, target, account_id as "accountId",
+                   recipient_key as "recipientKey", payload, tries,
                    extract(epoch from now() - created_at)::float8 as "ageSeconds"`,
         [kinds, limit, maxPerTarget, except, seconds],
       ),

@@ -26,6 +26,7 @@ import { lockout } from '../config.ts';
 import { type FacilityRole, roleNames } from '../facilities/roles.ts';
 import { hasAuthenticatorApp, importAuthenticatorApp } from '../factors/store.ts';
 import { accountCounter, forgetFailures } from '../guard/failures-store.ts';
+import { canonicalName, lookalikeIn } from '../input/username.ts';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
 import { withdrawInvitations } from '../portal/members/member-store.ts';
 import { credentialsOfAccount, credentialsSchema, importCredentials, type StoredCredentials } from './credentials.ts';
@@ -83,7 +84,7 @@ const columns = `a.id, a.username, a.name, a.email, a.email_verified as "emailVe
   a.disabled_at is not null as disabled, a.password_hash as "passwordHash", ${membershipsOfAccount} as memberships`;
 /** As of `nameKey` in guard/keys.ts. */
 const failuresKey = `'${accountCounter}:'
-  || translate(encode(sha256(convert_to(lower(a.username), 'UTF8')), 'base64'), '+/=', '-_')`;
+  || translate(encode(sha256(convert_to(a.username_key, 'UTF8')), 'base64'), '+/=', '-_')`;
 /** Only responses have them. */
 const moreColumns = `${columns}, (array['none', 'totp', 'passkey', 'both'])[1
     + (exists (select from authenticator_app f where f.account_id = a.id))::int
@@ -96,13 +97,13 @@ const rows = {
   columns: moreColumns,
   from: 'from account a where true',
   orderBy: 'a.username, a.id',
-  byKey: 'lower(a.username) = lower($1)',
+  byKey: 'a.username_key = $1',
   conditions: {
     facilityId: `exists (select from membership m where m.account_id = a.id and m.facility_id = {facilityId}
       and ({role}::text is null or m.role = {role}))`,
     role: 'exists (select from membership m where m.account_id = a.id and m.role = {role})',
     disabled: '(a.disabled_at is not null) = {disabled}::boolean',
-    email: 'lower(a.email) = lower({email})',
+    email: 'a.email_key = {email}',
   },
 };
 
@@ -121,12 +122,13 @@ const respond = ({ secondFactor, lockedUntil, lastSignInAt, ...account }: Accoun
     account.passwordHash,
   ]);
 
+const reads = createReads(rows, respond);
 const select = (on: Queryable, ids: readonly string[]) =>
   query<Account>(on, `select ${columns} from account a where a.id = any ($1)`, [ids]);
 
 export async function findAccount(on: Queryable, name: string): Promise<Account | undefined> {
   const byName = `select ${moreColumns} from account a where ${rows.byKey}`;
-  return (await query<Account>(on, byName, [name]))[0];
+  return (await query<Account>(on, byName, [canonicalName(name)]))[0];
 }
 
 /** Ends what somebody got with the earlier password, and the links with which it could be replaced again. */
@@ -163,7 +165,7 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
       memberships: [{ facilityId: 'fac-north', role: 'owner' }],
     },
     schema,
-    unique: { id: String, username: (name) => name.toLowerCase() },
+    unique: { id: String, username: canonicalName },
     filters: {
       facilityId: { ...textSchema, description: 'Accounts with a role at this facility.' },
       role: { ...role, description: 'Accounts with this role, at the facility if one is named.' },
@@ -177,7 +179,9 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
     },
     check: checkAccount,
 
-    ...createReads(rows, respond),
+    find: (on, name) => reads.find(on, canonicalName(name)),
+    list: (on, { email, ...filter }, page) =>
+      reads.list(on, { ...filter, email: typeof email === 'string' ? canonicalName(email) : undefined }, page),
     readAll: async (on, { credentials: which }) => {
       const added = which === 'hashed' ? credentialsOfAccount : 'null';
       const all = `select ${columns}, ${added} as credentials from account a order by a.username, a.id`;
@@ -207,7 +211,7 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
       const stored = new Map((await select(tx, ids)).map((row) => [row.id, row]));
       const missing = await findMissing(tx, context, 'facility', facilityIds);
       const deleted = await findDeleted(tx, 'account', ids);
-      const taken = await findTakenUsernames(tx, records, context.isTrial);
+      const taken = await findTakenUsernames(tx, records);
       const keep = context.missing === 'keep';
       const outcomes = await Promise.all(
         records.map(async (record) => {
@@ -296,9 +300,13 @@ const noOwner = (pointer: string, facilityId: string): Problem =>
     contextData: { facilityId },
   });
 
-function checkAccount({ email, memberships }: Entry): readonly Problem[] {
+function checkAccount({ username: name, email, memberships }: Entry): readonly Problem[] {
+  const lookalike = typeof name === 'string' ? lookalikeIn(name) : undefined;
+  const isInvisible = typeof name === 'string' && name !== '' && canonicalName(name) === '';
   const isWrong = typeof email === 'string' && email !== '' && !isEmailAddress(email);
   return [
+    ...(lookalike ? [problem('/username', 'invalid', `replace ${lookalike} with ordinary letters or digits`)] : []),
+    ...(isInvisible ? [problem('/username', 'invalid', 'has only invisible characters')] : []),
     ...(isWrong ? [problem('/email', 'invalid', 'must be an e-mail address')] : []),
     ...findRepeated(memberships, '/memberships', 'facilityId'),
   ];
@@ -318,7 +326,7 @@ async function withHash(record: AccountInput, stored: string | null): Promise<Ac
 function complete(record: AccountInput, stored: Account | undefined, keep: boolean): Account {
   const kept: Partial<Account> = keep ? (stored ?? {}) : {};
   const { id, username: name_, name = kept.name ?? null, email = kept.email ?? null } = record;
-  const isSameEmail = email?.toLowerCase() === kept.email?.toLowerCase();
+  const isSameEmail = canonicalName(email ?? '') === canonicalName(kept.email ?? '');
   const memberships = record.memberships ?? kept.memberships ?? [];
   return {
     id,
@@ -348,47 +356,54 @@ async function lockMembers(tx: Queryable, accountIds: readonly string[], facilit
 }
 
 /** Returns the ids of the accounts whose user name another account has, unless the import gives that one a new name. */
-async function findTakenUsernames(tx: Queryable, accounts: readonly AccountInput[], isTrial: boolean) {
+async function findTakenUsernames(tx: Queryable, accounts: readonly AccountInput[]) {
   const rows = await query<{ id: string }>(
     tx,
     `with wanted as (
-       select *, row_number() over (partition by lower(username) order by id) as copy
-         from unnest($1::text[], $2::text[]) as w (id, username))
+       select * from unnest($1::text[], $2::text[]) as w (id, key))
      select w.id from wanted w where exists (
-         select from account a where lower(a.username) = lower(w.username) and a.id <> w.id and not exists (
-           select from wanted o where o.id = a.id and lower(o.username) <> lower(a.username)))
-        -- JavaScript has found other equal names of the file.
-        or copy > 1 and not $3::boolean`,
-    [accounts.map(({ id }) => id), accounts.map((account) => account.username), isTrial],
+         select from account a where a.username_key = w.key and a.id <> w.id and not exists (
+           select from wanted o where o.id = a.id and o.key <> a.username_key))`,
+    [
+      accounts.map(({ id }) => id),
+      accounts.map(({ username: name }: Partial<AccountInput>) => (name === undefined ? null : canonicalName(name))),
+    ],
   );
   return new Set(rows.map(({ id }) => id));
 }
 
 const accountRecord = `jsonb_to_recordset($1::jsonb) as n (id text, username text, name text, email text,
-  "emailVerified" boolean, kind text, roles text[], disabled boolean, "passwordHash" text)`;
+  "usernameKey" text, "emailKey" text, "emailVerified" boolean, kind text, roles text[], disabled boolean, "passwordHash" text)`;
 
 async function writeAccounts(tx: Transaction, accounts: readonly Account[]): Promise<void> {
   if (accounts.length === 0) return;
-  const records = jsonText(accounts);
+  const records = jsonText(
+    accounts.map((account) => ({
+      ...account,
+      usernameKey: canonicalName(account.username),
+      emailKey: account.email === null ? null : canonicalName(account.email),
+    })),
+  );
   // Otherwise, two accounts could not exchange their user names, which must be unique at any time.
   await query(
     tx,
-    `update account a set username = 'given up by ' || a.id from ${accountRecord}
-      where n.id = a.id and lower(n.username) <> lower(a.username)`,
+    `update account a set username_key = 'given up by ' || a.id || ' ' from ${accountRecord}
+      where n.id = a.id and n."usernameKey" <> a.username_key`,
     [records],
   );
   await query(
     tx,
     `insert into account as a (id, username, name, email, email_verified, email_proven_at, kind, roles, password_hash,
-                               disabled_at)
+                               disabled_at, username_key, email_key)
      select n.id, n.username, n.name, n.email, n."emailVerified", case when n."emailVerified" then now() end, n.kind,
-            n.roles, n."passwordHash", case when n.disabled then now() end
+            n.roles, n."passwordHash", case when n.disabled then now() end, n."usernameKey", n."emailKey"
        from ${accountRecord}
-     on conflict (id) do update set username = excluded.username, name = excluded.name, email = excluded.email,
+     on conflict (id) do update set username = excluded.username, username_key = excluded.username_key,
+       name = excluded.name, email = excluded.email, email_key = excluded.email_key,
        email_verified = excluded.email_verified,
        -- The time at which the current address became verified.
        email_proven_at = case
-         when excluded.email_verified and a.email_verified and lower(excluded.email) is not distinct from lower(a.email)
+         when excluded.email_verified and a.email_verified and excluded.email_key is not distinct from a.email_key
            then a.email_proven_at else excluded.email_proven_at end,
        kind = excluded.kind, roles = excluded.roles, password_hash = excluded.password_hash,
        disabled_at = case when excluded.disabled_at is not null then coalesce(a.disabled_at, now()) end,

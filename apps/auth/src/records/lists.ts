@@ -1,8 +1,10 @@
 // Reads the audit trail of operators, invitations and personal access tokens, and withdraws invitations.
 import { textSchema } from '@bay-booking/common/text';
+import type { Entry } from '@bay-booking/records/record';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { createList } from '@bay-booking/service/page-statements';
 import { isActiveClient } from '../clients/store.ts';
+import { canonicalName } from '../input/username.ts';
 import { invitationState } from '../portal/invitations/invitation-store.ts';
 
 /** The trail has no user names, because they are personal data. The paths contain those of today. */
@@ -13,11 +15,13 @@ export const operatorEvents = {
               when e.account_id is not null or e.detail ? 'account'
                 then 'accounts/' || coalesce(a.username, e.account_id, e.detail ->> 'account')
               when e.facility_id is not null then 'facilities/' || e.facility_id
-              else 'export' end as target, coalesce(e.account_id, e.detail ->> 'account') as account, a.username
+              else 'export' end as target, coalesce(e.account_id, e.detail ->> 'account') as account, a.username_key
     from audit_event e left join account a on a.id = coalesce(e.account_id, e.detail ->> 'account')
    where e.detail ? 'operator'`,
   filters: { account: { ...textSchema, description: 'The id or user name of an account.' } },
-  conditions: { account: 'account = {account} or lower(username) = lower({account})' },
+  conditions: { account: 'account = {account} or username_key = {usernameKey}', usernameKey: 'true' },
+  complete: (filter: Entry): Entry =>
+    typeof filter.account === 'string' ? { ...filter, usernameKey: canonicalName(filter.account) } : filter,
 };
 
 export const listInvitations = createList<object>({

@@ -78,8 +78,10 @@ export function emailVerificationRoutes(parts: EmailVerificationParts): Router {
 
   /** Removes every way to sign in to the account. Returns false if the link no longer works. */
   const disown = async (request: Request): Promise<boolean> => {
-    const owner = await links.consume(purpose, tokenOf(request));
-    if (!owner || !(await accounts.disown(owner.accountId, owner.email))) return false;
+    const owner = await links.consume(purpose, tokenOf(request), (tx, { accountId, email }) =>
+      accounts.disown(accountId, email, tx),
+    );
+    if (!owner) return false;
     await sessionStore.endEverything(owner.accountId);
     audit.record({ kind: 'account.disowned', accountId: owner.accountId, address: request.ip });
     return true;

@@ -95,9 +95,11 @@ export function passwordResetRoutes(parts: PasswordResetParts): Router {
     if ('errors' in chosen) return showNewPassword(response, username, chosen.errors);
     const { passwordHash } = chosen;
     // Of several requests with the same link, only one gets the owner.
-    const owner = await links.consume(purpose, tokenOf(request));
+    const owner = await links.consume(purpose, tokenOf(request), async (tx, { email }) => {
+      await accounts.recover(id, { passwordHash, email }, tx);
+      return true;
+    });
     if (!owner) return site.showMessage(response, linkExpired);
-    await accounts.recover(id, { passwordHash, email: owner.email });
     await sessionStore.endEverything(id);
     await parts.attempts.resetFailures(account);
     audit.record({ kind: 'password.reset', accountId: id, address: request.ip });

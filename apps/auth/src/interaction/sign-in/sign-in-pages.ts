@@ -5,7 +5,7 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AccountEmails } from '../../accounts/account-emails.ts';
 import type { ConfirmationCodes } from '../../accounts/confirmation-code-store.ts';
-import { isEmailAddress, validateName } from '../../accounts/field-rules.ts';
+import { validateEmailAddress, validateName } from '../../accounts/field-rules.ts';
 import { validatePasswordLength } from '../../accounts/password-policy.ts';
 import type { SignIn, SignInAttempts } from '../../accounts/sign-in.ts';
 import { type Account, type AccountStore, rolesOfNewUser } from '../../accounts/store.ts';
@@ -25,6 +25,7 @@ import {
 import { hashNewPassword } from '../../html/new-password.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState, Site } from '../../html/site.ts';
+import { readName } from '../../input/username.ts';
 import type { DeviceCookies } from './device-cookie.ts';
 import type { FindSignInContext, SignInContext } from './sign-in-context.ts';
 import { mfa, type StartSession } from './start-session.ts';
@@ -208,10 +209,10 @@ export function createSignInPages(parts: SignInPageParts) {
   };
 
   const submitRegister: ContextHandler = async (request, response, context) => {
-    const values = { name: field(request, 'name'), username: field(request, 'username') };
+    const values = { name: field(request, 'name'), username: readName(field(request, 'username')).shown };
     const validationErrors = fieldErrors({
       name: validateName(values.name, 'Enter your name.'),
-      username: isEmailAddress(values.username) ? undefined : 'Enter an e-mail address, such as name@example.com.',
+      username: validateEmailAddress(values.username),
       password: validatePasswordLength(rawField(request, 'password')),
     });
     if (validationErrors.length > 0) return showRegister(response, context, { validationErrors, values, status: 400 });

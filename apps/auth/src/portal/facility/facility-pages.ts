@@ -1,10 +1,11 @@
 // Serves the page of a facility with its service accounts, team and open invitations, and the form to invite members
 // (specification, "Bookings API access", step 1).
 import { type Response, Router } from 'express';
-import { isEmailAddress } from '../../accounts/field-rules.ts';
+import { validateEmailAddress } from '../../accounts/field-rules.ts';
 import { roleNames } from '../../facilities/roles.ts';
 import { field, queryText, setRetryAfterAndExplain, textOfKey, type ValidationError } from '../../html/forms.ts';
 import type { FormState } from '../../html/site.ts';
+import { readName } from '../../input/username.ts';
 import { type InvitationError, maxMembers } from '../invitations/invitation-store.ts';
 import type { Member } from '../members/member-store.ts';
 import {
@@ -126,7 +127,7 @@ export function facilityRoutes(
 
   const submitInvitation: ManagerHandler = async (request, response, context) => {
     const { facility, signedIn } = context;
-    const email = field(request, 'email');
+    const email = readName(field(request, 'email')).shown;
     const requestedRole = field(request, 'role') || defaultRole;
     const role = invitableRoles.find((name) => name === requestedRole);
     const showError = (status: number, error: ValidationError) =>
@@ -135,10 +136,8 @@ export function facilityRoutes(
       pages.notPermitted(response, 'Staff can invite service accounts. Only owners can invite people.');
 
     if (!role) return showError(400, { field: 'role', text: 'Choose one of the roles.' });
-    if (!isEmailAddress(email)) {
-      const text = 'Enter an e-mail address, such as bookings@your-range.example.';
-      return showError(400, { field: 'email', text });
-    }
+    const emailError = validateEmailAddress(email, 'bookings@your-range.example');
+    if (emailError) return showError(400, { field: 'email', text: emailError });
     if (!mayInvite(facility.role, role)) return notPermitted();
     const outcome = await invitations.invite({ facilityId: facility.id, email, role }, actorOf(request, signedIn));
     if ('waitSeconds' in outcome) {

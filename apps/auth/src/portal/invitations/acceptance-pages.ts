@@ -11,6 +11,7 @@ import { field, fieldErrors, queryText, rawField } from '../../html/forms.ts';
 import { signInPath } from '../../html/local-path.ts';
 import { hashNewPassword } from '../../html/new-password.ts';
 import type { FormState, Site } from '../../html/site.ts';
+import { canonicalName } from '../../input/username.ts';
 import type { BrowserSessions } from '../../interaction/sign-in/browser-session.ts';
 import type { StartSession } from '../../interaction/sign-in/start-session.ts';
 import type { FacilityEmails } from '../facility-emails.ts';
@@ -190,8 +191,7 @@ function viewForAddress(
 function isInvited({ username, kind, email, emailVerified }: Account, invitation: Invitation): boolean {
   const addresses = [username, ...(emailVerified && email ? [email] : [])];
   return (
-    kind === accountKindFor(invitation.role) &&
-    addresses.some((address) => address.toLowerCase() === invitation.email.toLowerCase())
+    kind === accountKindFor(invitation.role) && addresses.map(canonicalName).includes(canonicalName(invitation.email))
   );
 }
 

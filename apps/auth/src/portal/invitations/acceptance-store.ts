@@ -1,6 +1,7 @@
 // Accepts invitations. The lock of the invitation ensures that only one use of its link succeeds.
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import { type Account, type AccountKind, insertAccount, rolesOfNewUser } from '../../accounts/store.ts';
+import { canonicalName } from '../../input/username.ts';
 import { hashSecret } from '../../secrets.ts';
 import { accountKindFor } from '../rules.ts';
 import type { Invitation } from './invitation-store.ts';
@@ -57,8 +58,8 @@ export function createAcceptanceStore({ db }: { db: Database }) {
     async findInvitedAccount(email: string): Promise<InvitedAccount | undefined> {
       const [row] = await query<InvitedAccount>(
         db,
-        `select a.kind, ${replaceableCondition} as "isReplaceable" from account a where lower(a.username) = lower($1)`,
-        [email],
+        `select a.kind, ${replaceableCondition} as "isReplaceable" from account a where a.username_key = $1`,
+        [canonicalName(email)],
       );
       return row;
     },
@@ -84,10 +85,10 @@ export function createAcceptanceStore({ db }: { db: Database }) {
         await query(
           tx,
           `with replaced as (
-             delete from account a where lower(a.username) = lower($1) and a.kind <> $2 and ${replaceableCondition}
+             delete from account a where a.username_key = $1 and a.kind <> $2 and ${replaceableCondition}
              returning a.id)
            delete from oidc_artifact t using replaced r where t.account_id = r.id`,
-          [invitation.email, kind],
+          [canonicalName(invitation.email), kind],
         );
         const account = await insertAccount(tx, {
           username: invitation.email,

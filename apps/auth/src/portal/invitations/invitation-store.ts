@@ -1,6 +1,7 @@
 // Stores invitations (table `invitation`).
 import { randomBytes } from 'node:crypto';
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import { canonicalName } from '../../input/username.ts';
 import { hashSecret, randomToken } from '../../secrets.ts';
 import { lockFacilityAs } from '../facility-lock-store.ts';
 import { accountKindFor, type InvitedRole, mayInvite } from '../rules.ts';
@@ -78,11 +79,11 @@ export function createInvitationStore({ db }: { db: Database }) {
     const token = randomToken();
     await query(
       tx,
-      `insert into invitation (id, facility_id, email, role, token_sha256, invited_by, expires_at)
-       values ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7))
+      `insert into invitation (id, facility_id, email, email_key, role, token_sha256, invited_by, expires_at)
+       values ($1, $2, $3, $4, $5, $6, $7, now() + make_interval(secs => $8))
        on conflict (id) do update set role = excluded.role, token_sha256 = excluded.token_sha256, sent_at = now(),
          invited_by = excluded.invited_by, expires_at = excluded.expires_at`,
-      [id, facilityId, email, role, hashSecret(token), actorId, invitationLifetime],
+      [id, facilityId, email, canonicalName(email), role, hashSecret(token), actorId, invitationLifetime],
     );
     return { sent: { ...((await find(facilityId, id, tx)) as Invitation), token } };
   };
@@ -101,8 +102,8 @@ export function createInvitationStore({ db }: { db: Database }) {
     const [previous] = await query<{ id: string; expired: boolean }>(
       tx,
       `select i.id, i.expires_at <= now() as expired from invitation i
-        where i.facility_id = $1 and lower(i.email) = lower($2) and ${undecidedCondition} for update`,
-      [facilityId, email],
+        where i.facility_id = $1 and i.email_key = $2 and ${undecidedCondition} for update`,
+      [facilityId, canonicalName(email)],
     );
     if (previous && !previous.expired && !isByOperator) return { error: 'already-invited' };
     // An expired invitation is already part of `peopleCount`.
@@ -202,15 +203,15 @@ async function findInvitee(tx: Queryable, { facilityId, email, role }: NewInvita
     tx,
     `select exists (select from facility where id = $1 and disabled_at is not null) as "isFacilityDisabled",
             exists (select from membership m join account a on a.id = m.account_id
-                     where m.facility_id = $1 and lower(a.username) = lower($2)) as "isMember",
+                     where m.facility_id = $1 and a.username_key = $2) as "isMember",
             exists (select from membership m join account a on a.id = m.account_id
-                     where m.facility_id = $1 and lower(a.username) = lower($2) and m.role = 'owner') as "isOwner",
-            exists (select from account a where lower(a.username) = lower($2) and a.kind <> $3
+                     where m.facility_id = $1 and a.username_key = $2 and m.role = 'owner') as "isOwner",
+            exists (select from account a where a.username_key = $2 and a.kind <> $3
                       and not (${replaceableCondition})) as "isOtherKind",
             (select count(*)::int from membership m where m.facility_id = $1)
               + (select count(*)::int from invitation i
                   where i.facility_id = $1 and ${undecidedCondition}) as "peopleCount"`,
-    [facilityId, email, accountKindFor(role)],
+    [facilityId, canonicalName(email), accountKindFor(role)],
   );
   // The statement always returns one row.
   return invitee as Invitee;
