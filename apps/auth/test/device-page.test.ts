@@ -57,7 +57,9 @@ describe('the page {auth_url}/device', () => {
     ['lower case', (code) => code.toLowerCase()],
     ['no dash', (code) => code.replace('-', '')],
     ['spaces', (code) => ` ${code.slice(0, 2)} ${code.slice(2, 4)} ${code.slice(5)} `],
-    ['another dash', (code) => code.replace('-', '–')],
+    ['another dash', (code) => code.replace('-', '\u2212')],
+    ['full-width letters', (code) => code.replaceAll(/[A-Z]/g, (c) => String.fromCharCode(c.charCodeAt(0) + 0xfee0))],
+    ['invisible characters', (code) => [...code].join('\u200b\u202f')],
   ])('a code with %s is accepted', async (_title, rewrite) => {
     const { user_code } = await device.start();
     expect((await device.enter(rewrite(user_code))).html).toContain(`>${user_code}<`);

@@ -9,8 +9,17 @@ import type { Audit } from '../audit/audit.ts';
 import type { AuthConfig } from '../config.ts';
 import { appLinkOf, createRecoveryCodes, createSecret, qrCodeOf, stepOfCode } from '../factors/codes.ts';
 import type { Passkeys } from '../factors/passkeys.ts';
-import { type FactorStore, maxPasskeys } from '../factors/store.ts';
-import { field, fieldErrors, queryText, rawField, textOfKey, tooMany, type ValidationError } from '../html/forms.ts';
+import { type FactorSetUp, type FactorStore, maxPasskeys } from '../factors/store.ts';
+import {
+  codeField,
+  field,
+  fieldErrors,
+  queryText,
+  rawField,
+  textOfKey,
+  tooMany,
+  type ValidationError,
+} from '../html/forms.ts';
 import { localPath, securityPath as path } from '../html/local-path.ts';
 import { missingProofPath, type SignedIn } from '../html/signed-in.ts';
 import type { FormState, SignedInHandler, Site } from '../html/site.ts';
@@ -30,6 +39,8 @@ const notices: Readonly<Record<string, string>> = {
 
 const requiredText =
   'A facility where you have a role requires a second factor. Add another one before you remove the last one.';
+
+const mailCodeEnded = 'The code from the e-mail has expired, or too many wrong codes were entered. Request a new code.';
 
 /** The cookie with the encrypted key of a set-up that is not finished. */
 const setUpCookie = '_setup';
@@ -151,15 +162,19 @@ export function securityRoutes(parts: SecurityParts): Router {
   /** Returns an error, or undefined if the mailed code is right or not needed. */
   const checkMailCode = async (request: Request, signedIn: SignedIn): Promise<string | undefined> => {
     if ((await codeAddressOf(signedIn)) === undefined) return undefined;
-    const code = field(request, 'mailCode').replaceAll(' ', '');
+    const code = codeField(request, 'mailCode');
     if (!/^\d{6}$/.test(code)) return 'Enter the six digits from the e-mail.';
-    const outcome = await confirmationCodes.use(signedIn, code);
+    const outcome = await confirmationCodes.check(signedIn, code);
     if (outcome === 'right') return undefined;
     const event = { accountId: signedIn.account.id, address: request.ip };
     audit.record({ kind: 'factor.refused', ...event, detail: { reason: 'wrong mailed code' } });
-    return outcome === 'wrong'
-      ? 'The code from the e-mail is wrong.'
-      : 'The code from the e-mail has expired, or too many wrong codes were entered. Request a new code.';
+    return outcome === 'wrong' ? 'The code from the e-mail is wrong.' : mailCodeEnded;
+  };
+
+  /** The mailed code is used up by the transaction that stores the factor, so a failure leaves it as it was. */
+  const proofOf = async (request: Request, signedIn: SignedIn): Promise<FactorSetUp['prove']> => {
+    const isNeeded = (await codeAddressOf(signedIn)) !== undefined;
+    return async (tx) => !isNeeded || confirmationCodes.consume(signedIn, codeField(request, 'mailCode'), tx);
   };
 
   /** Completes a set-up. Somebody with the password may be signed in elsewhere, so the first factor ends that. */
@@ -245,7 +260,7 @@ export function securityRoutes(parts: SecurityParts): Router {
     if (field(request, 'send') !== '') {
       return showSetUp(response, signedIn, secret, await sendCode(response, signedIn, { isRequested: true }));
     }
-    const step = stepOfCode(secret, field(request, 'code').replaceAll(' ', ''));
+    const step = stepOfCode(secret, codeField(request, 'code'));
     const wrongCode =
       'The code is wrong. Check that the app has the key below, and type the six digits that it shows now.';
     const validationErrors = fieldErrors(
@@ -255,14 +270,21 @@ export function securityRoutes(parts: SecurityParts): Router {
       return showSetUp(response, signedIn, secret, { validationErrors, status: 400 });
     }
     const codes = createRecoveryCodes();
-    const added = await factors.addAuthenticatorApp({ accountId: account.id, secret, step }, codes);
+    const added = await factors.addAuthenticatorApp(
+      { accountId: account.id, secret, step },
+      { recoveryCodes: codes, prove: await proofOf(request, signedIn) },
+    );
+    if (typeof added === 'string') {
+      const validation = { validationErrors: [{ field: 'mailCode', text: mailCodeEnded }], status: 400 };
+      return showSetUp(response, signedIn, secret, validation);
+    }
     cookies.set(request, response, { name: setUpCookie, value: '' });
     return complete(request, response, signedIn, {
       factor: 'authenticator app',
       change: 'An authenticator app was set up',
       method: 'otp',
       done: 'app-added',
-      firstCodes: added?.isFirst ? codes : undefined,
+      firstCodes: added.isFirst ? codes : undefined,
     });
   };
 
@@ -300,8 +322,10 @@ export function securityRoutes(parts: SecurityParts): Router {
     const mailCodeError = await checkMailCode(request, signedIn);
     if (mailCodeError) return showError({ field: 'mailCode', text: mailCodeError });
     const codes = createRecoveryCodes();
-    const added = await factors.addPasskey(passkey, codes);
-    if (!added) {
+    const prove = await proofOf(request, signedIn);
+    const added = await factors.addPasskey(passkey, { recoveryCodes: codes, prove });
+    if (added === 'unproven') return showError({ field: 'mailCode', text: mailCodeEnded });
+    if (added === 'exists') {
       const text = `This passkey is already added, or you have ${maxPasskeys} passkeys. Remove one first.`;
       return showError({ field: 'passkey', text });
     }

@@ -1,6 +1,6 @@
 // Mails a code that a user without a password needs to confirm a sign-in. A code belongs to one session.
 import { createHmac, randomInt } from 'node:crypto';
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
 import type { AuthConfig } from '../config.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import { confirmationCodeEmail } from '../outbox/email-templates.ts';
@@ -11,6 +11,7 @@ import type { Account } from './store.ts';
 /** Also change the e-mail and the page if you change a value. */
 const lifetimeSeconds = 10 * 60;
 const maxTries = 5;
+const isValid = `session_uid = $1 and account_id = $2 and expires_at > now() and tries < ${maxTries}`;
 
 export interface CodeOwner {
   readonly account: Account;
@@ -31,6 +32,13 @@ export function createConfirmationCodes({ db, config, mailer, limit }: Confirmat
   // A reader of the database could guess the six digits of a plain hash.
   const hmacOf = (sessionId: string, code: string, key = config.encryptionKey): string =>
     createHmac('sha256', key).update(`confirmation code\0${sessionId}\0${code}`).digest('base64url');
+
+  // Another instance may have sent the code with another key while KEY_ENCRYPTION_KEY is rotated.
+  const keyOf = ({ account, sessionId }: CodeOwner, code: string) => [
+    sessionId,
+    account.id,
+    config.encryptionKeys.map((encryptionKey) => hmacOf(sessionId, code, encryptionKey)),
+  ];
 
   return {
     addressOf: emailAddressOf,
@@ -65,26 +73,29 @@ export function createConfirmationCodes({ db, config, mailer, limit }: Confirmat
       return 0;
     },
 
-    /** Each code works once. It has `ended` if it has expired, was used, or too many wrong codes were entered. */
-    async use({ account, sessionId }: CodeOwner, code: string): Promise<'right' | 'wrong' | 'ended'> {
-      const key = [sessionId, account.id];
-      // Another instance may have sent the code with another key while KEY_ENCRYPTION_KEY is rotated.
-      const hmacs = config.encryptionKeys.map((encryptionKey) => hmacOf(sessionId, code, encryptionKey));
+    /**
+     * Counts a wrong code; a right one works until `consume`. The code has `ended` if it has expired, was used, or too
+     * many wrong codes were entered.
+     */
+    async check(owner: CodeOwner, code: string): Promise<'right' | 'wrong' | 'ended'> {
       const [tried] = await query<{ isRight: boolean }>(
         db,
-        `update confirmation_code set tries = tries + 1
-          where session_uid = $1 and account_id = $2 and expires_at > now() and tries < ${maxTries}
-         returning code_hmac = any($3::text[]) as "isRight"`,
-        [...key, hmacs],
+        `update confirmation_code set tries = tries + (code_hmac <> all ($3::text[]))::int where ${isValid}
+         returning code_hmac = any ($3::text[]) as "isRight"`,
+        keyOf(owner, code),
       );
       if (!tried) return 'ended';
-      if (!tried.isRight) return 'wrong';
+      return tried.isRight ? 'right' : 'wrong';
+    },
+
+    /** Each code works once. Returns false if it no longer works. */
+    async consume(owner: CodeOwner, code: string, on: Queryable = db): Promise<boolean> {
       const used = await query(
-        db,
-        'delete from confirmation_code where session_uid = $1 and account_id = $2 and code_hmac = any($3::text[]) returning 1 as done',
-        [...key, hmacs],
+        on,
+        `delete from confirmation_code where ${isValid} and code_hmac = any ($3::text[]) returning 1 as done`,
+        keyOf(owner, code),
       );
-      return used.length > 0 ? 'right' : 'ended';
+      return used.length > 0;
     },
   };
 }

@@ -1,8 +1,9 @@
 // Creates and checks the codes of second factors: authenticator apps (TOTP, RFC 6238) and recovery codes.
-import { randomInt } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import { renderSVG } from 'uqr';
 import { hashWithSalt } from '../accounts/passwords.ts';
+import { readCode } from '../input/typed-code.ts';
 
 const issuer = 'Bay Booking';
 const periodSeconds = 30;
@@ -41,7 +42,17 @@ function createCode(): string {
 
 export const createRecoveryCodes = (): readonly string[] => Array.from({ length: recoveryCodeCount }, createCode);
 
-/** Users may type a code in capitals, and with spaces or without hyphens. */
-const normalise = (code: string): string => code.toLowerCase().replaceAll(/[\s-]/g, '');
+/** Users may type a code in capitals. */
+export const hashRecoveryCode = (code: string, salt: Buffer): Promise<string> =>
+  hashWithSalt(readCode(code).toLowerCase(), salt);
 
-export const hashRecoveryCode = (code: string, salt: Buffer): Promise<string> => hashWithSalt(normalise(code), salt);
+export interface HashedCodes {
+  readonly salt: Buffer;
+  readonly hashes: readonly string[];
+}
+
+/** Takes long when many people sign in, so call it before a transaction. */
+export async function hashRecoveryCodes(codes: readonly string[]): Promise<HashedCodes> {
+  const salt = randomBytes(16);
+  return { salt, hashes: await Promise.all(codes.map((code) => hashRecoveryCode(code, salt))) };
+}

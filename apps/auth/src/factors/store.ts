@@ -1,9 +1,8 @@
 // Stores the second factors of accounts: authenticator apps, passkeys and recovery codes.
-import { randomBytes } from 'node:crypto';
-import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, Rollback, transaction } from '@bay-booking/service/database/database';
 import { createSecretBox } from '@bay-booking/service/secret-box';
 import { withoutNul } from '../accounts/store.ts';
-import { hashRecoveryCode, stepOfCode } from './codes.ts';
+import { type HashedCodes, hashRecoveryCode, hashRecoveryCodes, stepOfCode } from './codes.ts';
 
 export interface StoredPasskey {
   readonly id: string;
@@ -28,6 +27,15 @@ export interface Factors {
   readonly recoveryCodes: number;
 }
 
+export interface FactorSetUp {
+  readonly recoveryCodes: readonly string[];
+  /** Uses up the code with which the owner proves to read the e-mails of the account, or returns false. */
+  readonly prove: (tx: Queryable) => Promise<boolean>;
+}
+
+/** `exists`: the factor exists, or the account has too many. Nothing is then used up. */
+export type AddedFactor = { readonly isFirst: boolean } | 'exists' | 'unproven';
+
 export type FactorStore = ReturnType<typeof createFactorStore>;
 
 export const maxPasskeys = 20;
@@ -41,9 +49,7 @@ const hasFactor = `(exists (select from authenticator_app where account_id = $1)
 const isRequired = `exists (select from membership m join facility f on f.id = m.facility_id
   where m.account_id = $1 and f.requires_second_factor)`;
 
-async function storeRecoveryCodes(tx: Queryable, accountId: string, codes: readonly string[]): Promise<void> {
-  const salt = randomBytes(16);
-  const hashes = await Promise.all(codes.map((code) => hashRecoveryCode(code, salt)));
+async function storeRecoveryCodes(tx: Queryable, accountId: string, { hashes, salt }: HashedCodes): Promise<void> {
   await query(tx, 'delete from recovery_code where account_id = $1', [accountId]);
   await query(tx, 'insert into recovery_code (account_id, code_hash, salt) select $1, unnest($2::text[]), $3', [
     accountId,
@@ -68,7 +74,7 @@ const ownerOf = (accountId: string): string => `authenticator app of ${accountId
 /** An authenticator app that an import gives to an account, for demos and tests. */
 export interface ImportedApp {
   readonly secret: string;
-  readonly recoveryCodes: readonly string[];
+  readonly recoveryCodes: HashedCodes;
   readonly encryptionKeys: readonly Buffer[];
 }
 
@@ -76,7 +82,7 @@ export interface ImportedApp {
 export async function hasAuthenticatorApp(
   on: Queryable,
   accountId: string,
-  { secret, encryptionKeys }: ImportedApp,
+  { secret, encryptionKeys }: Pick<ImportedApp, 'secret' | 'encryptionKeys'>,
 ): Promise<boolean> {
   return (await findSecret(on, accountId, encryptionKeys)) === secret;
 }
@@ -110,19 +116,22 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
     query(tx, 'select 1 as locked from account where id = $1 for no key update', [accountId]);
 
   /** Runs `add`, which returns false if the factor exists. The first factor comes with recovery codes. */
-  const addFactor = (
+  const addFactor = async (
     accountId: string,
-    codes: readonly string[],
+    { recoveryCodes, prove }: FactorSetUp,
     add: (tx: Queryable) => Promise<boolean>,
-  ): Promise<{ readonly isFirst: boolean } | undefined> =>
-    transaction(db, async (tx) => {
+  ): Promise<AddedFactor> => {
+    const hashedCodes = await hashRecoveryCodes(recoveryCodes);
+    return transaction(db, async (tx): Promise<AddedFactor> => {
       await lockAccount(tx, accountId);
+      if (!(await prove(tx))) return 'unproven';
       const [before] = await query<{ has: boolean }>(tx, `select ${hasFactor} as has`, [accountId]);
-      if (!(await add(tx))) return undefined;
+      if (!(await add(tx))) throw new Rollback<AddedFactor>('exists');
       const isFirst = before?.has !== true;
-      if (isFirst) await storeRecoveryCodes(tx, accountId, codes);
+      if (isFirst) await storeRecoveryCodes(tx, accountId, hashedCodes);
       return { isFirst };
     });
+  };
 
   /** Runs `remove`, unless it would remove the last factor of an account that needs one. */
   const removeFactor = (
@@ -210,11 +219,10 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
       return { passkeys, authenticatorApp: apps[0], recoveryCodes: codes[0]?.count ?? 0 };
     },
 
-    /** Each code works once. Returns which kind of code it was. */
+    /** `code` comes from `readCode`. Each code works once. Returns which kind of code it was. */
     async useCode(accountId: string, code: string): Promise<'authenticator app' | 'recovery code' | undefined> {
-      const digits = code.replaceAll(/\s/g, '');
-      if (/^\d{6}$/.test(digits)) {
-        return (await useAuthenticatorCode(accountId, digits)) ? 'authenticator app' : undefined;
+      if (/^\d{6}$/.test(code)) {
+        return (await useAuthenticatorCode(accountId, code)) ? 'authenticator app' : undefined;
       }
       return code !== '' && (await useRecoveryCode(accountId, code)) ? 'recovery code' : undefined;
     },
@@ -241,9 +249,8 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
       return rows.length > 0;
     },
 
-    /** Returns undefined if the passkey exists, or the account has too many. */
-    addPasskey: ({ id, accountId, name, publicKey, transports }: NewPasskey, recoveryCodes: readonly string[]) =>
-      addFactor(accountId, recoveryCodes, async (tx) => {
+    addPasskey: ({ id, accountId, name, publicKey, transports }: NewPasskey, setUp: FactorSetUp) =>
+      addFactor(accountId, setUp, async (tx) => {
         const rows = await query(
           tx,
           `insert into passkey (id, account_id, name, public_key, transports, last_used_at)
@@ -270,9 +277,9 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
     /** Replaces the app of a lost phone. `step` is the step of the code that confirmed the set-up. */
     addAuthenticatorApp: (
       { accountId, secret, step }: { accountId: string; secret: string; step: number },
-      recoveryCodes: readonly string[],
+      setUp: FactorSetUp,
     ) =>
-      addFactor(accountId, recoveryCodes, async (tx) => {
+      addFactor(accountId, setUp, async (tx) => {
         await query(
           tx,
           `insert into authenticator_app (account_id, secret_encrypted, last_step, last_used_at)
@@ -289,11 +296,13 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
         query(tx, 'delete from authenticator_app where account_id = $1 returning 1 as done', [accountId]),
       ),
 
-    replaceRecoveryCodes: (accountId: string, codes: readonly string[]): Promise<void> =>
-      transaction(db, async (tx) => {
+    async replaceRecoveryCodes(accountId: string, codes: readonly string[]): Promise<void> {
+      const hashedCodes = await hashRecoveryCodes(codes);
+      await transaction(db, async (tx) => {
         await lockAccount(tx, accountId);
-        await storeRecoveryCodes(tx, accountId, codes);
-      }),
+        await storeRecoveryCodes(tx, accountId, hashedCodes);
+      });
+    },
 
     /** Encrypts every secret with another key. */
     reencrypt: (newKey: Buffer): Promise<void> =>

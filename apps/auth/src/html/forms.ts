@@ -1,5 +1,6 @@
 // Reads the fields of forms and the query parameters of pages, and defines the validation errors of forms.
 import express, { type Request, type RequestHandler, type Response } from 'express';
+import { readCode } from '../input/typed-code.ts';
 import { formatWait } from './time-format.ts';
 
 /** The largest form has a checkbox for each of up to 1000 facilities. */
@@ -16,6 +17,9 @@ export function rawField(request: Request, name: string): string {
 
 /** Returns the value without spaces at its ends, and without NUL characters, which PostgreSQL cannot store. */
 export const field = (request: Request, name: string): string => rawField(request, name).replaceAll('\0', '').trim();
+
+/** Returns the code that the user typed. */
+export const codeField = (request: Request, name: string): string => readCode(rawField(request, name));
 
 /** Returns all values of a field that a form can contain several times: checkboxes with the same name. */
 export const fields = (request: Request, name: string): readonly string[] =>

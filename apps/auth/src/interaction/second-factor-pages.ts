@@ -8,7 +8,7 @@ import type { Passkeys } from '../factors/passkeys.ts';
 import type { PendingSignIn, PendingSignIns } from '../factors/pending-sign-in-store.ts';
 import type { FactorStore } from '../factors/store.ts';
 import { errorMessages, wayOn } from '../html/error-page.ts';
-import { field, queryText, rawField, tooMany } from '../html/forms.ts';
+import { codeField, queryText, rawField, tooMany } from '../html/forms.ts';
 import { localPath, secondFactorPath, signInPath } from '../html/local-path.ts';
 import { hasTwoFactors } from '../html/signed-in.ts';
 import type { FormState, Site } from '../html/site.ts';
@@ -105,7 +105,7 @@ export function secondFactorRoutes(parts: SecondFactorParts): Router {
   const submit = async (request: Request, response: Response, user: HalfSignedIn): Promise<void> => {
     const { account } = user;
     const credential = rawField(request, 'passkey');
-    const code = field(request, 'code').slice(0, maxCodeLength);
+    const code = codeField(request, 'code');
     const event = { accountId: account.id, address: request.ip };
     const showError = (text: string): Promise<void> =>
       show(response, user, { validationErrors: [{ field: credential ? 'passkey' : 'code', text }], status: 400 });

@@ -24,6 +24,7 @@ import { membershipsOfAccount, newAccountId } from '../accounts/store.ts';
 import type { AuditEvent } from '../audit/audit.ts';
 import { lockout } from '../config.ts';
 import { type FacilityRole, roleNames } from '../facilities/roles.ts';
+import { type HashedCodes, hashRecoveryCodes } from '../factors/codes.ts';
 import { hasAuthenticatorApp, importAuthenticatorApp } from '../factors/store.ts';
 import { accountCounter, forgetFailures } from '../guard/failures-store.ts';
 import { canonicalName, lookalikeIn } from '../input/username.ts';
@@ -72,8 +73,8 @@ const schema = {
   },
 } as const;
 
-/** `prepare` adds the last two fields. */
-export type AccountInput = FromSchema<typeof schema> & { newHash?: string; weakness?: string };
+/** `prepare` adds the last three fields. Only a new authenticator app has `newCodes`. */
+export type AccountInput = FromSchema<typeof schema> & { newHash?: string; weakness?: string; newCodes?: HashedCodes };
 type Profile = 'id' | 'username' | 'emailVerified' | 'kind' | 'roles' | 'disabled' | 'memberships';
 /** The memberships are in the order of the facilities' ids. */
 export type Account = Required<Pick<AccountInput, Profile>> &
@@ -148,7 +149,7 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
   const isNewApp = async (on: Queryable, { id, totpSecret: secret }: AccountInput): Promise<boolean> =>
     secret !== undefined &&
     encryptionKeys !== undefined &&
-    !(await hasAuthenticatorApp(on, id, { secret, recoveryCodes: [], encryptionKeys }));
+    !(await hasAuthenticatorApp(on, id, { secret, encryptionKeys }));
   return {
     name: 'account',
     collection: 'accounts',
@@ -201,7 +202,10 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
       const ids = records.map(({ id }) => id);
       const stored = new Map((await select(db, ids)).map((row) => [row.id, row.passwordHash]));
       // Only a few passwords wait to be hashed at a time, so that people can sign in during an import.
-      return pLimit(4).map(records, (record) => withHash(record, stored.get(record.id) ?? null));
+      return pLimit(4).map(records, async (record) => {
+        const newCodes = (await isNewApp(db, record)) && (await hashRecoveryCodes(record.recoveryCodes ?? []));
+        return { ...(await withHash(record, stored.get(record.id) ?? null)), ...(newCodes && { newCodes }) };
+      });
     },
 
     async upsert(tx, records, context) {
@@ -233,7 +237,7 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
           ].filter((found) => found !== false);
           const secrets = [
             ...((before?.passwordHash ?? null) === account.passwordHash ? [] : ['password']),
-            ...((await isNewApp(tx, record)) ? ['totpSecret'] : []),
+            ...(record.newCodes ? ['totpSecret'] : []),
             ...(record.credentials && !before ? ['credentials'] : []),
           ];
           const outcome = outcomeOf(before && read(before), read(account), problems, secrets);
@@ -251,10 +255,9 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
         const newPassword = before !== undefined && changed.includes('password');
         const isDisabled = before !== undefined && account.disabled && changed.includes('disabled');
         if (newPassword || isDisabled) await endAccess(tx, account, { newPassword });
-        if (changed.includes('totpSecret')) {
-          const { totpSecret: secret = '', recoveryCodes = [] } = record;
+        const { totpSecret: secret = '', newCodes: recoveryCodes } = record;
+        if (recoveryCodes)
           await importAuthenticatorApp(tx, record.id, { secret, recoveryCodes, encryptionKeys: encryptionKeys ?? [] });
-        }
         if (changed.includes('credentials')) await importCredentials(tx, record.id, record.credentials);
       }
       await storeOperatorEvents(tx, context, written.flatMap(eventsOf));

@@ -64,7 +64,7 @@ export function devicePages(parts: DevicePageParts): Router {
     showCodeForm(response, userCode, tooMany(response, retryAfter, 'Too many wrong codes were entered.'));
 
   const show = async (request: Request, response: Response): Promise<void> => {
-    const userCode = formatUserCode((queryText(request, 'user_code') ?? '').slice(0, maxLength));
+    const userCode = formatUserCode(queryText(request, 'user_code') ?? '').slice(0, maxLength);
     const retryAfter = await userCodeGuard.waitingTime(await guardKeysOf(request, response));
     if (retryAfter > 0) return showTooManyWrongCodes(response, userCode, retryAfter);
     return showCodeForm(response, userCode);
@@ -89,7 +89,7 @@ export function devicePages(parts: DevicePageParts): Router {
 
   /** Handles the form with the user code, and the form with the buttons to allow or deny. */
   const submit = async (request: Request, response: Response): Promise<void> => {
-    const userCode = formatUserCode(field(request, 'user_code').slice(0, maxLength));
+    const userCode = formatUserCode(field(request, 'user_code')).slice(0, maxLength);
     const showError = (text: string): Promise<void> =>
       showCodeForm(response, userCode, { status: 400, validationErrors: [{ field: 'user_code', text }] });
     if (!userCode) return showError('Enter the code that your device shows.');

@@ -14,6 +14,7 @@ import type { Passkeys } from '../../factors/passkeys.ts';
 import type { FactorStore } from '../../factors/store.ts';
 import type { UsageLimit } from '../../guard/usage-limit.ts';
 import {
+  codeField,
   field,
   fieldErrors,
   queryText,
@@ -130,10 +131,10 @@ export function createSignInPages(parts: SignInPageParts) {
       showSignIn(response, context, { validationErrors: [{ field: 'code', text }], status: 400 });
     if (confirmationCodes.addressOf(account) === undefined) return showSignIn(response, context, { status: 400 });
     if (field(request, 'send') !== '') return sendCode(response, context, user);
-    const code = field(request, 'code').replaceAll(' ', '');
+    const code = codeField(request, 'code');
     if (!/^\d{6}$/.test(code)) return showError('Enter the six digits of the code.');
-    const outcome = await confirmationCodes.use(user, code);
-    if (outcome === 'right') {
+    const outcome = await confirmationCodes.check(user, code);
+    if (outcome === 'right' && (await confirmationCodes.consume(user, code))) {
       // `otp` means a code that works once (RFC 8176).
       const amr = [...user.amr.filter((method) => method === 'fed'), 'otp'];
       return startSession(request, response, { account, acr: user.acr, amr }, context.next);

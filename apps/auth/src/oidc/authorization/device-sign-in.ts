@@ -4,14 +4,20 @@
 import { randomBytes } from 'node:crypto';
 import type { Request, Response } from 'express';
 import type { Provider } from 'oidc-provider';
+import { readCode } from '../../input/typed-code.ts';
 import { routes } from '../paths.ts';
 import type { DeviceCodes } from '../storage/device-codes.ts';
 
-const normaliseUserCode = (typed: string): string => typed.replaceAll(/[^A-Za-z0-9]/g, '').toUpperCase();
+const normaliseUserCode = (typed: string): string =>
+  readCode(typed)
+    .replaceAll(/[^A-Za-z0-9]/g, '')
+    .toUpperCase();
 
+/** Returns the empty string if nothing was typed that a code can contain. */
 export function formatUserCode(typed: string): string {
   const code = normaliseUserCode(typed);
-  return code.length === 8 ? `${code.slice(0, 4)}-${code.slice(4)}` : typed;
+  if (code.length === 8) return `${code.slice(0, 4)}-${code.slice(4)}`;
+  return code === '' ? '' : typed;
 }
 
 type NewInteraction = new (uid: string, payload: object) => InstanceType<Provider['Interaction']>;
