@@ -10,8 +10,10 @@ import { bookingItem, bookingResource } from './resource.ts';
 import { bookingItemSchema, bookingSchema, createBookingSchema, updateBookingSchema } from './schema.ts';
 import { createFields, optionalFields, type PublicField, publicFields, updateFields } from './storage/columns.ts';
 
-// `uuid: true` accepts every string in a field with the format `uuid`.
-const ajv = new Ajv2020({ formats: { 'date-time': isDateTime, uri: URL.canParse, uuid: true } });
+// `true` accepts every string in a field with this format.
+const ajv = new Ajv2020({
+  formats: { 'date-time': isDateTime, uri: URL.canParse, uuid: true, text: true, note: true },
+});
 const link = linksBelow('https://bookings.example');
 const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 });
 /** Texts of printable ASCII characters, which every JSON Schema of a text field allows. */

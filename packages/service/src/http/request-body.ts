@@ -29,9 +29,6 @@ export function isUtf8({ headers }: Request): boolean {
 export const hasReadableType = (request: Request): boolean =>
   (hasJsonType(request) || hasFormType(request)) && isUtf8(request);
 
-/** Functions such as JSON.stringify recurse, and fail at some thousand levels. */
-const maxDepth = 100;
-
 /** @throws the error of `bodyError` */
 export async function readBytes(
   request: Request,
@@ -70,22 +67,11 @@ export function decode(bytes: Uint8Array, bodyError: BodyError): string {
 
 export function parseJson(bytes: Uint8Array, bodyError: BodyError): unknown {
   const text = decode(bytes, bodyError);
-  let value: unknown;
   try {
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch {
     throw bodyError('ERR00003');
   }
-  if (isTooDeep(value)) throw bodyError('ERR00003', { moreInfo: `must have at most ${maxDepth} levels` });
-  return value;
-}
-
-function isTooDeep(value: unknown): boolean {
-  const isContainer = (inner: unknown): boolean => typeof inner === 'object' && inner !== null;
-  let level = [value].filter(isContainer);
-  for (let depth = 0; depth <= maxDepth && level.length > 0; depth += 1)
-    level = level.flatMap((outer) => Object.values(outer as object)).filter(isContainer);
-  return level.length > 0;
 }
 
 /** @throws the error of `bodyError`, also for an empty body */
