@@ -41,12 +41,13 @@ afterAll(async () => {
   await fixture?.close();
 });
 
-/** Returns the URL of an authorization request of demo-web. */
+/** Returns the URL of an authorization request of demo-web, which asks for consent again. */
 const requestUrl = (params: Record<string, string> = {}): string =>
   authorizeUrl(server, {
     ...webRequest,
     scope: `openid profile email roles offline_access ${scopes.play} ${scopes.bookings}`,
     state: 'st',
+    prompt: 'consent',
     ...params,
   });
 

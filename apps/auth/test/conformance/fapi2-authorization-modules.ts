@@ -69,8 +69,7 @@ export const authorizationModules = {
   'user-rejects-authentication': async (client) => {
     const browser = client.newBrowser();
     const signIn = await client.openPushed(await client.push(), browser);
-    const consent = await browser.send(signIn, { username: 'player@example.com', password: 'demo-player-pass' });
-    const denied = await browser.send(consent, {}, { name: 'decision', value: 'deny' });
+    const denied = await browser.send(signIn, {}, 'Cancel');
     expect(redirectParameters(denied)).toMatchObject({ error: 'access_denied', iss: client.server.origin });
   },
   'ensure-authorization-request-without-state-success': async (client) => {
