@@ -8,6 +8,7 @@ import { patForm, startAuthServer } from './auth-server.ts';
 import { codeOf } from './factors-fixture.ts';
 import { startManagementServer } from './management-client.ts';
 import { fieldOf, forged } from './portal-fixture.ts';
+import { createSoftAuthenticator } from './soft-authenticator.ts';
 
 const fixture = useFixture(async () => {
   const smtp: SmtpSink = await startSmtpSink();
@@ -147,9 +148,11 @@ test('an export with credentials lets people sign in at an empty installation as
   }
 });
 
+const { publicKey } = createSoftAuthenticator('https://record.example');
+
 test('passkeys and social identities are imported, and exported again', async () => {
   const credentials = {
-    passkeys: [{ id: 'key-1', name: 'Phone', publicKey: 'AQID', transports: ['internal', 'hybrid'] }],
+    passkeys: [{ id: 'key-1', name: 'Phone', publicKey, transports: ['internal', 'hybrid'] }],
     socialIdentities: [
       { provider: 'google', subject: '1', email: 'keys@record.example' },
       { provider: 'test', subject: '2' },
@@ -221,6 +224,36 @@ test.each<[string, Record<string, unknown>, string?]>([
     .slice(1)
     .map((line) => line.trim().split(': ')[0]);
   expect(pointers.toSorted()).toEqual(inFile);
+});
+
+const argon2 = (parameters: string, salt = 'BwcHBwcHBwcHBwcHBwcHBw', hash = 'A'.repeat(43)) =>
+  `$argon2id$v=19$${parameters}$${salt}$${hash}`;
+const passkey = { id: 'key', name: 'Key', publicKey, transports: [] };
+
+test.each<[string, Record<string, unknown>]>([
+  ...['m=0,t=1,p=1', 'm=15,t=1,p=2', 'm=64,t=0,p=1', 'm=064,t=1,p=1'].map(
+    (parameters): [string, Record<string, unknown>] => ['/passwordHash', { passwordHash: argon2(parameters) }],
+  ),
+  ['/passwordHash', { passwordHash: argon2('m=64,t=1,p=1', 'BwcHBwcHBwcHBwcHBwcHBx') }],
+  ['/passwordHash', { passwordHash: argon2('m=64,t=1,p=1').replace('argon2id', 'argon2i') }],
+  ['/credentials/authenticatorSecretEncrypted', { credentials: { authenticatorSecretEncrypted: 'garbage' } }],
+  ['/credentials/recoveryCodes/salt', { credentials: { recoveryCodes: { salt: '!!', hashes: [] } } }],
+  [
+    '/credentials/recoveryCodes/hashes/0',
+    { credentials: { recoveryCodes: { salt: 'CAgICAgICAgICAgICAgICA==', hashes: [argon2('m=64,t=1,p=1')] } } },
+  ],
+  ['/credentials/passkeys/0/publicKey', { credentials: { passkeys: [{ ...passkey, publicKey: 'A' }] } }],
+  ['/credentials/passkeys/0/publicKey', { credentials: { passkeys: [{ ...passkey, publicKey: 'AQID' }] } }],
+  ['/credentials/passkeys/0/transports/0', { credentials: { passkeys: [{ ...passkey, transports: ['a\0'] }] } }],
+  [
+    '/credentials/socialIdentities/0/subject',
+    { credentials: { socialIdentities: [{ provider: 'p', subject: '\ud800' }] } },
+  ],
+])('credentials that cannot be used are refused: %s %j', async (field, record) => {
+  const put = await send('PUT', '/accounts/unusable@record.example', record);
+  expect([put.status, fieldsOf(put.body.errors)]).toEqual([400, [field]]);
+  const file = { accounts: [{ id: 'acc-unusable', username: 'unusable@record.example', ...record }] };
+  await expect(fixture.server.load(file as never)).rejects.toThrow(`/accounts/0${field}: `);
 });
 
 test('all errors of an account are reported at once', async () => {

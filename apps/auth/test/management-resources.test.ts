@@ -154,6 +154,21 @@ describe('PUT', () => {
       { client_name: '\u202ec', jwks: { keys: [{ kty: '\ud800' }] }, client_secret: 's' },
       ['/client_name', '/jwks/keys/0/kty'].map((field) => ['ERR00002', field]),
     ],
+    ...['0000-01-01T00:00:00Z', '9999-12-31T23:59:59-01:00', '2026-02-30T00:00:00Z'].flatMap(
+      (time): [string, unknown, unknown[]][] => [
+        [
+          `/audit?startDate=${time}&endDate=${time}`,
+          undefined,
+          ['/startDate', '/endDate'].map((field) => ['ERR00002', field]),
+        ],
+        [
+          '/clients/c',
+          { accountId: 'acc-bot-north', client_secret: 's', expiresAt: time },
+          [['ERR00002', '/expiresAt']],
+        ],
+      ],
+    ),
+    ['/clients/c', { jwks: { keys: [{ kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' }] } }, [['ERR00002', '/jwks/keys/0']]],
     ...['accounts?email', 'accounts?facilityId', 'clients?accountId', 'invitations?facilityId', 'audit?action'].map(
       (filter): [string, unknown, unknown[]] => [
         `/${filter}=a%00`,

@@ -54,6 +54,8 @@ export function createSoftAuthenticator(origin: string) {
     });
 
   return {
+    publicKey: coseKey.toString('base64'),
+
     /** The response to the page that adds a passkey. */
     async create(page: Page, { isVerified = true, counter = 0 } = {}): Promise<string> {
       const length = Buffer.from([0, id.length]);

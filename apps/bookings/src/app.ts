@@ -1,4 +1,5 @@
 // Creates every store and service once and connects them: the HTTP application, endpoints, webhooks and jobs.
+import { formats } from '@bay-booking/common/date-times';
 import { linksBelow } from '@bay-booking/common/links';
 import { scopesOf } from '@bay-booking/common/scopes';
 import { collectDatabaseMetrics, type Database, logOutages } from '@bay-booking/service/database/database';
@@ -51,7 +52,6 @@ import { createPlacesEndpoints } from './places/endpoints.ts';
 import { createPlacesStore } from './places/store.ts';
 import { createPlaceManagement } from './records/management.ts';
 import { createActivity } from './records/status.ts';
-import { formats } from './time/date-times.ts';
 import { setDisabledFacilities } from './webhooks/disabled-store.ts';
 import { endWebhookRights } from './webhooks/rights-store.ts';
 import { createWebhooks } from './webhooks/webhooks.ts';

@@ -1,4 +1,5 @@
 // Describes and handles the list of the changes that operators made.
+import { isoTimeOf } from '@bay-booking/common/date-times';
 import { type Endpoint, endpointDefiner, responseSchema, type Schema } from '@bay-booking/common/endpoint';
 import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import { pageQuery } from '@bay-booking/common/page';
@@ -70,7 +71,8 @@ export function auditEndpoint<Caller>(db: Queryable, source: EventSource, link: 
     success: { status: 200, description: 'A page of changes.', schema: eventListSchema },
     handle: async ({ query }) => {
       const { after, order, pageSize = defaultLimit } = query;
-      const rows = await (order === 'newest' ? newestFirst : oldestFirst)(db, query, pageSize);
+      const times = { startDate: isoTimeOf(query.startDate), endDate: isoTimeOf(query.endDate) };
+      const rows = await (order === 'newest' ? newestFirst : oldestFirst)(db, { ...query, ...times }, pageSize);
       const last = rows.at(-1)?.number ?? after ?? 0;
       const linkAfter = (number_: number | undefined) =>
         link('GET', `${path}${writeQueryString({ ...query, after: number_ })}`);

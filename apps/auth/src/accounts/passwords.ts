@@ -31,6 +31,17 @@ const normalize = (password: string): string => password.normalize('NFKC');
 /** @throws {PasswordQueueFullError} if too many passwords are waiting to be hashed */
 export const hashPassword = (password: string): Promise<string> => enqueue(() => hash(normalize(password), parameters));
 
+const phc = /^\$argon2id\$v=19\$m=([1-9]\d{0,4}),t=[1-9],p=([1-9])\$([A-Za-z0-9+/]{11,})\$([A-Za-z0-9+/]{22,})$/;
+
+/** Whether a hash from elsewhere can be verified. Its parameters decide how much memory and time a sign-in takes. */
+export function isPasswordHash(text: string): boolean {
+  const [, memory, lanes, ...encoded] = phc.exec(text) ?? [];
+  // The library rejects bits that encode nothing.
+  const isCanonical = (base64: string) =>
+    base64 === Buffer.from(base64, 'base64').toString('base64').replace(/=+$/, '');
+  return memory !== undefined && Number(memory) >= 8 * Number(lanes) && encoded.every(isCanonical);
+}
+
 /** One hash is enough to compare several secrets that have the same salt. */
 export const hashWithSalt = (secret: string, salt: Buffer): Promise<string> =>
   enqueue(() => hash(secret, { ...parameters, salt }));

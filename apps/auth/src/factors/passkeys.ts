@@ -131,6 +131,22 @@ export function createPasskeys(
   };
 }
 
+/** Whether a key (COSE, RFC 9052) has everything that its type needs. */
+export async function isPublicKey(bytes: Uint8Array): Promise<boolean> {
+  const { cose, decodeCredentialPublicKey } = await import('@simplewebauthn/server/helpers');
+  try {
+    const key = decodeCredentialPublicKey(new Uint8Array(bytes));
+    const { kty, alg, crv, x, y } = cose.COSEKEYS;
+    const isEllipticCurve = cose.isCOSEPublicKeyEC2(key);
+    // RSA has n and e in the places of crv and x.
+    return [kty, alg, crv, x, ...(isEllipticCurve ? [y] : [])].every(
+      (name) => key.get(name as typeof kty) !== undefined,
+    );
+  } catch {
+    return false;
+  }
+}
+
 function parse<Response extends object>(text: string): Response | undefined {
   try {
     const value: unknown = JSON.parse(text);

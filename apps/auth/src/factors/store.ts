@@ -71,6 +71,10 @@ export async function deleteFactors(tx: Queryable, accountId: string): Promise<v
 
 const ownerOf = (accountId: string): string => `authenticator app of ${accountId}`;
 
+/** @throws {Error} if none of the keys has encrypted it for this account */
+export const decryptSecret = (encrypted: string, accountId: string, encryptionKeys: readonly Buffer[]): string =>
+  createSecretBox(encryptionKeys).decrypt(encrypted, ownerOf(accountId));
+
 /** An authenticator app that an import gives to an account, for demos and tests. */
 export interface ImportedApp {
   readonly secret: string;
@@ -93,7 +97,7 @@ async function findSecret(on: Queryable, accountId: string, encryptionKeys: read
     'select secret_encrypted as secret from authenticator_app where account_id = $1',
     [accountId],
   );
-  return app && createSecretBox(encryptionKeys).decrypt(app.secret, ownerOf(accountId));
+  return app && decryptSecret(app.secret, accountId, encryptionKeys);
 }
 
 export async function importAuthenticatorApp(

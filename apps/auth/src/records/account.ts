@@ -30,13 +30,18 @@ import { accountCounter, forgetFailures } from '../guard/failures-store.ts';
 import { canonicalName, lookalikeIn } from '../input/username.ts';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
 import { withdrawInvitations } from '../portal/members/member-store.ts';
-import { credentialsOfAccount, credentialsSchema, importCredentials, type StoredCredentials } from './credentials.ts';
+import {
+  credentialsOfAccount,
+  credentialsSchema,
+  findUnusable,
+  importCredentials,
+  passwordHash,
+  type StoredCredentials,
+} from './credentials.ts';
 import { findDeleted, findMissing, isoTime, skipped, storeOperatorEvents, withoutNulls } from './outcomes.ts';
 
 /** A line without spaces at its ends, because the sign-in page removes such spaces from the typed name. */
 const username = { ...idSchema, pattern: '^\\S(?:.*\\S)?$' } as const;
-/** The parameters are limited, because they decide how much memory and time a sign-in takes. */
-const argon2id = '^\\$argon2id\\$v=19\\$m=\\d{1,5},t=\\d,p=\\d\\$[A-Za-z0-9+/]{11,}\\$[A-Za-z0-9+/]{22,}$';
 const role = { enum: Object.keys(roleNames) as readonly FacilityRole[] } as const;
 const nullableTime = { type: ['string', 'null'], format: 'date-time' } as const;
 const schema = {
@@ -62,7 +67,7 @@ const schema = {
       },
     },
     password: { type: 'string', minLength: 1, maxLength: 256, writeOnly: true },
-    passwordHash: { type: 'string', maxLength: 512, pattern: argon2id, writeOnly: true },
+    passwordHash: { ...passwordHash, writeOnly: true },
     // For demos and tests.
     totpSecret: { type: 'string', pattern: '^[A-Z2-7]{16,128}$', writeOnly: true },
     recoveryCodes: { type: 'array', maxItems: 10, items: textSchema, writeOnly: true },
@@ -74,7 +79,11 @@ const schema = {
 } as const;
 
 /** `prepare` adds the last three fields. Only a new authenticator app has `newCodes`. */
-export type AccountInput = FromSchema<typeof schema> & { newHash?: string; weakness?: string; newCodes?: HashedCodes };
+export type AccountInput = FromSchema<typeof schema> & {
+  newHash?: string;
+  unusable?: readonly Problem[];
+  newCodes?: HashedCodes;
+};
 type Profile = 'id' | 'username' | 'emailVerified' | 'kind' | 'roles' | 'disabled' | 'memberships';
 /** The memberships are in the order of the facilities' ids. */
 export type Account = Required<Pick<AccountInput, Profile>> &
@@ -203,8 +212,10 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
       const stored = new Map((await select(db, ids)).map((row) => [row.id, row.passwordHash]));
       // Only a few passwords wait to be hashed at a time, so that people can sign in during an import.
       return pLimit(4).map(records, async (record) => {
+        const unusable = await findUnusable(record.id, record.credentials ?? {}, encryptionKeys);
         const newCodes = (await isNewApp(db, record)) && (await hashRecoveryCodes(record.recoveryCodes ?? []));
-        return { ...(await withHash(record, stored.get(record.id) ?? null)), ...(newCodes && { newCodes }) };
+        const hashed = await withHash({ ...record, unusable }, stored.get(record.id) ?? null);
+        return { ...hashed, ...(newCodes && { newCodes }) };
       });
     },
 
@@ -221,10 +232,10 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
         records.map(async (record) => {
           const before = stored.get(record.id);
           const account = complete(record, before, keep);
-          const { memberships = [], weakness, totpSecret } = record;
+          const { memberships = [], unusable = [], totpSecret } = record;
           const isDeleted = deleted.has(record.id);
           const problems = [
-            weakness !== undefined && problem('/password', 'invalid', weakness),
+            ...unusable,
             isDeleted && problem('/id', 'invalid', 'belongs to an account that was deleted'),
             !isDeleted && taken.has(record.id) && problem('/username', 'invalid', 'belongs to another account'),
             !encryptionKeys &&
@@ -317,12 +328,14 @@ function checkAccount({ username: name, email, memberships }: Entry): readonly P
 
 /** A password that is already stored needs no new hash, and is not judged again. */
 async function withHash(record: AccountInput, stored: string | null): Promise<AccountInput> {
-  const { password, username: name = '', email = '', name: person = '' } = record;
+  const { password, username: name = '', email = '', name: person = '', unusable = [] } = record;
   if (password === undefined) return record;
   if (stored !== null && (await verifyPassword(stored, password))) return { ...record, newHash: stored };
   const weakness = await validateNewPassword(password, [name, email, person]);
   await setImmediate();
-  return weakness === undefined ? { ...record, newHash: await hashPassword(password) } : { ...record, weakness };
+  return weakness === undefined
+    ? { ...record, newHash: await hashPassword(password) }
+    : { ...record, unusable: [...unusable, problem('/password', 'invalid', weakness)] };
 }
 
 /** The kind stays in a PUT too. */

@@ -1,5 +1,6 @@
 // The record client: its metadata, its own settings, and the personal access tokens of service accounts.
 import { isDeepStrictEqual } from 'node:util';
+import { isoTimeOf } from '@bay-booking/common/date-times';
 import { textSchema } from '@bay-booking/common/text';
 import { commandNames } from '@bay-booking/records/commands';
 import {
@@ -254,7 +255,7 @@ function secretsOf({ client_secret, client_secret_hashes }: ImportedClient, befo
   if (client_secret_hashes === undefined) return before?.secrets ?? [];
   return client_secret_hashes.map(({ sha256, expiresAt }) => ({
     sha256,
-    expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+    expiresAt: isoTimeOf(expiresAt),
   }));
 }
 

@@ -1,6 +1,8 @@
 // Converts a client of an import file to the form that is stored, and checks our own rules for clients, also those of
 // high-security clients (docs/behaviour-auth.md, "High-security clients").
+import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { isoTimeOf } from '@bay-booking/common/date-times';
 import { nameSchema, textSchema } from '@bay-booking/common/text';
 import { isLoopback } from '@bay-booking/service/public-address';
 import type { FromSchema } from 'json-schema-to-ts';
@@ -87,7 +89,7 @@ export function toStoredClient(imported: ImportedClient, secrets: ClientState['s
       access,
       facilityIds: facilities,
       name: label,
-      expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+      expiresAt: isoTimeOf(expiresAt),
     };
   }
   const isConfidential = client_secret_hashes !== undefined || secrets.length > 0;
@@ -276,8 +278,21 @@ function findKeyErrors(jwks: unknown): readonly ClientMetadataError[] {
   const isSecret = (key: unknown) => typeof key === 'object' && key !== null && ('d' in key || 'k' in key);
   return [
     ...wrong(jwks !== undefined && keys.length === 0, 'jwks', 'contains no key'),
-    ...keys.flatMap((key, i) => wrong(isSecret(key), `jwks/keys/${i}`, 'contains a private or symmetric key')),
+    ...keys.flatMap((key, i) =>
+      isSecret(key)
+        ? [{ member: `jwks/keys/${i}`, reason: 'contains a private or symmetric key' }]
+        : wrong(!isPublicKey(key), `jwks/keys/${i}`, 'must be a public key (JWK)'),
+    ),
   ];
+}
+
+function isPublicKey(key: unknown): boolean {
+  try {
+    createPublicKey({ key: key as JsonWebKey, format: 'jwk' });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

@@ -1,4 +1,5 @@
 // Connects the records of the service with the import, the export and the management API (packages/records).
+import { formats } from '@bay-booking/common/date-times';
 import { retryAfterHeader } from '@bay-booking/common/general-errors';
 import { createEntryReader } from '@bay-booking/records/entries';
 import type { RecordStore } from '@bay-booking/records/import';
@@ -9,16 +10,9 @@ import { createClientValidator } from '../oidc/clients/validation.ts';
 import { createScopeTable } from '../oidc/scopes.ts';
 import { createAccountKind } from './account.ts';
 import { createClientKind } from './client.ts';
+import { credentialFormats } from './credentials.ts';
 import { facilityKind } from './facility.ts';
 import { lockRecords } from './outcomes.ts';
-
-const formats = {
-  'date-time': {
-    test: (text: string) =>
-      /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/.test(text) && !Number.isNaN(Date.parse(text)),
-    hint: 'must be a date-time in UTC',
-  },
-};
 
 export const accountErrors = createErrors({
   ERR00429: { status: 429, description: 'Too many requests.', headers: retryAfterHeader, appliesTo: ['inviteOwner'] },
@@ -66,7 +60,7 @@ export async function createAccountRecords(db: Database, settings: RecordSetting
     db,
     errors: accountErrors,
     roots,
-    reader: createEntryReader(roots, formats),
+    reader: createEntryReader(roots, { ...formats, ...credentialFormats }),
     lock: lockRecords,
   };
 }

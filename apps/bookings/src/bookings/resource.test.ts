@@ -1,10 +1,10 @@
 // Tests the JSON of bookings with generated values. Also compares the fields in storage/columns.ts with the JSON
 // Schemas.
+import { isDateTime } from '@bay-booking/common/date-times';
 import { linksBelow } from '@bay-booking/common/links';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
-import { isDateTime } from '../time/date-times.ts';
 import type { PublicBooking } from './resource.ts';
 import { bookingItem, bookingResource } from './resource.ts';
 import { bookingItemSchema, bookingSchema, createBookingSchema, updateBookingSchema } from './schema.ts';

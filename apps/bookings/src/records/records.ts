@@ -1,11 +1,11 @@
 // Connects the records of the service with the import, the export and the management API (packages/records).
+import { formats } from '@bay-booking/common/date-times';
 import type { MakeLink } from '@bay-booking/common/links';
 import { createEntryReader } from '@bay-booking/records/entries';
 import type { RecordStore } from '@bay-booking/records/import';
 import { createErrors } from '@bay-booking/records/problems';
 import type { Database } from '@bay-booking/service/database/database';
 import { errorCatalogue } from '../errors.ts';
-import { formats } from '../time/date-times.ts';
 import { createBayKind } from './bay.ts';
 import { createFacilityKind } from './facility.ts';
 import { createLocationKind } from './location.ts';

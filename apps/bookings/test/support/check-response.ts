@@ -1,9 +1,9 @@
 // Checks responses and events against openapi.json. The status of a response must be documented, the documented headers
 // must be present, and the body must match its schema.
 import { readFileSync } from 'node:fs';
+import { isDateTime } from '@bay-booking/common/date-times';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Response } from 'supertest';
-import { isDateTime } from '../../src/time/date-times.ts';
 
 interface DocumentedResponse {
   readonly headers?: object;

@@ -1,0 +1,61 @@
+// Reads the date-times and dates of requests (RFC 3339; docs/behaviour.md, "Date-times").
+import type { Formats } from './validation.ts';
+
+const dateTimePattern =
+  /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(?:[Zz]|([+-])(\d\d):?(\d\d))?$/;
+
+export const dateTimeHint = 'must be a date-time such as 2026-01-31T09:00:00.000Z (in a URL, + is written %2B)';
+
+const maxLength = 256;
+
+export interface Instant {
+  readonly date: Date;
+  /** The digits beyond milliseconds, without zeros at the end. */
+  readonly moreDigits: string;
+}
+
+export function parseInstant(text: string): Instant | undefined {
+  const match = text.length <= maxLength ? dateTimePattern.exec(text) : null;
+  if (!match) return undefined;
+  const [, year, month, day, hour, minute, second = '00', fraction = '', sign, offsetHour, offsetMinute] = match;
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
+  if (Number(offsetHour ?? 0) > 23 || Number(offsetMinute ?? 0) > 59) return undefined;
+  const local = new Date(`${year}-${month}-${day}T${hour}:${minute}:00.${fraction.slice(0, 3).padEnd(3, '0')}Z`);
+  // Date turns 30 February into a day in March.
+  if (Number.isNaN(local.getTime()) || local.getUTCDate() !== Number(day)) return undefined;
+  const offset = (Number(offsetHour ?? 0) * 60 + Number(offsetMinute ?? 0)) * (sign === '-' ? -60_000 : 60_000);
+  // A leap second, 60, is the first second of the next minute.
+  const date = new Date(local.getTime() + Number(second) * 1_000 - offset);
+  const yearInUtc = date.getUTCFullYear();
+  if (yearInUtc < 1 || yearInUtc > 9999) return undefined;
+  return { date, moreDigits: fraction.slice(3).replace(/0+$/, '') };
+}
+
+/** Returns undefined for a day or time that does not exist, and for a year in UTC that is not between 1 and 9999. */
+export function parseDateTime(text: string): Date | undefined {
+  return parseInstant(text)?.date;
+}
+
+export function isDateTime(text: string): boolean {
+  return parseDateTime(text) !== undefined;
+}
+
+/** The date-time as PostgreSQL reads it and responses show it. Null if it was left out. */
+export const isoTimeOf = (text: string | undefined): string | null =>
+  (text === undefined ? undefined : parseDateTime(text))?.toISOString() ?? null;
+
+/** PostgreSQL has no year 0000. */
+const date = /^(?!0000)\d{4}-\d\d-\d\d$/;
+
+export const formats: Formats = {
+  'date-time': { test: isDateTime, hint: dateTimeHint },
+  date: { test: isDate, hint: 'must be a date such as 2026-01-31' },
+  uri: { test: (text) => URL.canParse(text), hint: 'must be an https address' },
+};
+
+function isDate(text: string): boolean {
+  if (!date.test(text)) return false;
+  const parsed = new Date(`${text}T00:00:00.000Z`);
+  // Date turns 30 February into a day in March.
+  return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(text);
+}
