@@ -98,8 +98,8 @@ function readMembers(bracketed: GivenValues['bracketed']): Record<string, unknow
 const splitList = (value: string): readonly string[] => value.split(',').map((part) => part.trim());
 
 /**
- * Splits a value without brackets at its commas and drops empty elements if another one remains. Also keeps the whole value, because one element, such as the reference
- * `ORD,7`, can contain a comma.
+ * Splits a value without brackets at its commas and drops empty elements if another one remains. Also keeps the whole
+ * value, because one element, such as the reference `ORD,7`, can contain a comma.
  */
 function readArray(given: readonly string[], bracketed: readonly string[], schema: Schema): readonly string[] {
   const parts = given.flatMap((value) => (value.includes(',') ? splitList(value) : [value]));
