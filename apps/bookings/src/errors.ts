@@ -1,10 +1,7 @@
-// Defines the error codes of the API, selects the endpoints that can return each error, and creates errors
-// (specification, "Errors").
+// Defines the error codes of the API and selects the endpoints that can return each error (specification, "Errors").
 import type { Endpoint } from '@bay-booking/common/endpoint';
-import { ApiError, type Problem } from '@bay-booking/common/errors';
+import { createErrors, type DocumentedError } from '@bay-booking/common/errors';
 import { generalErrors, hasHeader, hasPathParameter, retryAfterHeader } from '@bay-booking/common/general-errors';
-import type { DocumentedError } from '@bay-booking/common/openapi';
-import type { ValidationError } from '@bay-booking/common/validation';
 
 // Conditions that select the endpoints which can return an error.
 const hasInput = ({ query, body }: Endpoint<never>): boolean => Boolean(query ?? body);
@@ -113,60 +110,5 @@ export const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
-type ContextData = Readonly<Record<string, unknown>>;
-
-export function problemOf(code: ErrorCode, contextData: ContextData = {}): Problem {
-  const { description, field }: DocumentedError = errorCatalogue[code];
-  return {
-    code,
-    description,
-    moreInfo: '',
-    contextData: field === undefined ? contextData : { field, ...contextData },
-  };
-}
-
-/** The text of ERR00002 for an unknown field. Such a field is an error only with `Prefer: handling=strict`. */
-const unknownField = "'{fieldName}' is not known.";
-
-export function problemsOf(validationErrors: readonly ValidationError[], contextData: ContextData = {}): Problem[] {
-  return validationErrors.map(({ field, path = field, kind, hint }) => {
-    const problem = problemOf(kind === 'missing' ? 'ERR00001' : 'ERR00002', { ...contextData, field: path });
-    const template = kind === 'unknown' ? unknownField : problem.description;
-    return { ...problem, description: template.replace('{fieldName}', field), moreInfo: hint && `${field}: ${hint}` };
-  });
-}
-
-export function apiError(
-  code: ErrorCode,
-  options: {
-    context?: ContextData;
-    /** Replaces that of the catalogue. */
-    description?: string;
-    moreInfo?: string;
-    headers?: Record<string, string>;
-    cause?: unknown;
-  } = {},
-): ApiError {
-  const { context, description, moreInfo = '', headers = {}, cause } = options;
-  const problem = { ...problemOf(code, context), ...(description && { description }), moreInfo };
-  return new ApiError(errorCatalogue[code].status, [problem], { headers, cause });
-}
-
-export function unavailable(cause: unknown, retryAfterSeconds = 1): ApiError {
-  return apiError('ERR00503', { headers: { 'Retry-After': String(retryAfterSeconds) }, cause });
-}
-
-/** `reason` is a sentence without a point. */
-export function tooManyRequests(reason: string, seconds: number, headers: Record<string, string> = {}): ApiError {
-  const moreInfo = `${reason}. Try again in ${seconds} s.`;
-  return apiError('ERR00429', { moreInfo, headers: { ...headers, 'Retry-After': String(seconds) } });
-}
-
-/** Creates a 400 error with all problems, in the order of the catalogue. */
-export function badRequest(problems: readonly Problem[]): ApiError {
-  const codes = Object.keys(errorCatalogue);
-  return new ApiError(
-    400,
-    problems.toSorted((a, b) => codes.indexOf(a.code) - codes.indexOf(b.code)),
-  );
-}
+export const errors = createErrors(errorCatalogue, { form: 'path' });
+export const { apiError, badRequest, problemOf, problemsOf, tooManyRequests, unavailable } = errors;

@@ -1,6 +1,6 @@
 // Tests the OpenAPI document and the page /docs with the API reference (docs/behaviour.md, "The OpenAPI document").
 import { readFileSync } from 'node:fs';
-import type { DocumentedError } from '@bay-booking/common/openapi';
+import type { DocumentedError } from '@bay-booking/common/errors';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { errorCatalogue } from '../src/errors.ts';

@@ -1,6 +1,6 @@
 // Defines the errors that the Bookings API and the management APIs share.
 import type { Endpoint, ValueDescription } from './endpoint.ts';
-import type { DocumentedError } from './openapi.ts';
+import type { DocumentedError } from './errors.ts';
 
 type Headers = Readonly<Record<string, ValueDescription>>;
 

@@ -1,19 +1,7 @@
 // Generates an OpenAPI 3.1 document from endpoint descriptions.
 import type { Endpoint, Schema, SuccessDescription, ValueDescription } from './endpoint.ts';
+import type { DocumentedError } from './errors.ts';
 import { anyFormat, textFormats } from './text.ts';
-
-/** An operation id selects one endpoint. A function selects every endpoint for which it returns true. */
-type EndpointSelector = string | ((endpoint: Endpoint<never>) => boolean);
-
-export interface DocumentedError {
-  readonly status: number;
-  readonly description: string;
-  /** The value of `contextData.field`, if all errors with this code are about one field. */
-  readonly field?: string;
-  readonly headers?: Readonly<Record<string, ValueDescription>>;
-  /** Selects the endpoints whose `x-errorCodes` list this error. */
-  readonly appliesTo: 'every endpoint' | 'endpoints with a body' | readonly EndpointSelector[];
-}
 
 /** An `x-codeSamples` entry, which documentation tools read. */
 export interface CodeSample {

@@ -4,12 +4,39 @@ import { anyFormat, escapePointer, findTextErrors, hasFormat, type TextError, te
 
 export interface ValidationError {
   readonly field: string;
-  /** The position inside the field, such as `weekly.monday[0].closes`. Default: the whole field. */
+  /** The position of the value, such as `weekly.monday[0].closes` or a JSON Pointer. Default: the whole field. */
   readonly path?: string;
-  /** Only the router reports `unknown`. */
-  readonly kind: 'missing' | 'invalid' | 'unknown';
+  readonly kind: 'missing' | 'invalid' | 'unknown' | 'duplicate' | 'conflict' | 'forbidden';
   /** Says how to correct the value, such as `must not be empty`. May be empty. */
   readonly hint: string;
+  /** A code of the catalogue. Default: ERR00001 if the field is missing, otherwise ERR00002. */
+  readonly code?: string;
+  /** Default: the field. */
+  readonly contextData?: Readonly<Record<string, unknown>>;
+}
+
+/** An error whose `path` is a JSON Pointer (RFC 6901), empty for the whole body. */
+export type PointerError = ValidationError & { readonly path: string };
+
+export function atPointer(
+  path: string,
+  kind: ValidationError['kind'],
+  hint = '',
+  more: Pick<ValidationError, 'code' | 'contextData'> = {},
+): PointerError {
+  const field = path.split('/').findLast((segment) => segment !== '' && !/^\d+$/.test(segment)) ?? 'body';
+  return { ...more, field, path, kind, hint };
+}
+
+/** Unlike `createValidator`, reports every error. */
+export function pointerErrorsOf(errors: readonly ErrorObject[]): readonly PointerError[] {
+  return errors.map((error) => {
+    const { keyword, instancePath, params } = error;
+    if (keyword === 'required') return atPointer(`${instancePath}/${escapePointer(params.missingProperty)}`, 'missing');
+    if (keyword === 'additionalProperties')
+      return atPointer(`${instancePath}/${escapePointer(params.additionalProperty)}`, 'unknown', 'is not known');
+    return atPointer(instancePath, 'invalid', validationMessage(error));
+  });
 }
 
 export interface Validated {
@@ -119,7 +146,7 @@ function hintOf(error: ErrorObject): string {
 }
 
 /** Returns a phrase such as `must have at most 500 items`. */
-export function validationMessage({ keyword, params, message = 'is not valid' }: ErrorObject): string {
+function validationMessage({ keyword, params, message = 'is not valid' }: ErrorObject): string {
   switch (keyword) {
     case 'minLength':
       return params.limit === 1 ? 'must not be empty' : `must have at least ${params.limit} characters`;

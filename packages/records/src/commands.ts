@@ -1,9 +1,11 @@
 // The shared parts of the commands `npm run import` and `npm run export`.
+
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { readInputFile } from '@bay-booking/service/input-file';
 import { exportDocument, importDocument, type RecordStore, RejectedImport } from './import.ts';
-import type { Entry, Problem } from './record.ts';
+import type { Entry } from './record.ts';
 
 /**
  * The commands of both services. The audit trail names the command or the client that made a change, so no client may
@@ -34,7 +36,7 @@ export async function readImportFile(workspace: string): Promise<unknown> {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw importError([{ pointer: '', kind: 'invalid', hint: `is not valid JSON (${(error as Error).message})` }]);
+    throw importError([atPointer('', 'invalid', `is not valid JSON (${(error as Error).message})`)]);
   }
 }
 
@@ -50,9 +52,9 @@ export async function importFile(store: RecordStore, document: unknown) {
   }
 }
 
-function importError(problems: readonly Problem[]): Error {
+function importError(problems: readonly PointerError[]): Error {
   const count = problems.length === 1 ? '1 error' : `${problems.length} errors`;
-  const lines = problems.map(({ pointer, hint }) => `  ${pointer || '/'}: ${hint || 'is missing'}`);
+  const lines = problems.map(({ path, hint }) => `  ${path || '/'}: ${hint || 'is missing'}`);
   return new Error(`Nothing was imported. The file has ${count}:\n${lines.join('\n')}`);
 }
 

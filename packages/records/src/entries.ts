@@ -1,10 +1,15 @@
 // Finds the records of an import file, or those of a PUT, and validates each of them.
+
 import type { Schema } from '@bay-booking/common/endpoint';
-import { escapePointer } from '@bay-booking/common/text';
-import { createCompiler, type Formats, validationMessage } from '@bay-booking/common/validation';
+import {
+  atPointer,
+  createCompiler,
+  type Formats,
+  type PointerError,
+  pointerErrorsOf,
+} from '@bay-booking/common/validation';
 import { isObject } from '@bay-booking/service/http/request-body';
-import type { ErrorObject } from 'ajv/dist/2020.js';
-import { type AnyKind, type Entry, type Problem, problem } from './record.ts';
+import type { AnyKind, Entry } from './record.ts';
 
 /** A record of a file. */
 export interface FileEntry {
@@ -15,7 +20,7 @@ export interface FileEntry {
   /** The entry that contains this one. */
   readonly parent: FileEntry | undefined;
   /** The pointers lead into the file. */
-  readonly problems: Problem[];
+  readonly problems: PointerError[];
 }
 
 /** Returns an entry before those that it contains. The field `parentField` of a record names its parent. */
@@ -36,9 +41,9 @@ const flattenAll = (kind: AnyKind, values: unknown, pointer: string, parent?: Fi
 export function createEntryReader(roots: readonly AnyKind[], formats: Formats, mandatory: readonly string[] = []) {
   const createCheck = createCompiler(formats);
   /** Returns a function that finds the problems of a value. */
-  const compile = (schema: object): ((value: unknown) => readonly Problem[]) => {
+  const compile = (schema: object): ((value: unknown) => readonly PointerError[]) => {
     const findErrors = createCheck(schema);
-    return (value) => problemsOf(findErrors(value));
+    return (value) => pointerErrorsOf(findErrors(value));
   };
   const fileSchema: Schema = {
     type: 'object',
@@ -52,17 +57,18 @@ export function createEntryReader(roots: readonly AnyKind[], formats: Formats, m
   const validators = new Map(allKinds(roots).map((kind) => [kind, compile(schemasOf(kind).entry)]));
 
   /** Adds every problem that needs no database to the innermost entry that has it, and returns those of the file. */
-  function addProblems(entries: readonly FileEntry[], found: readonly Problem[]): readonly Problem[] {
+  function addProblems(entries: readonly FileEntry[], found: readonly PointerError[]): readonly PointerError[] {
     const byPointer = new Map(found.length > 0 ? entries.map((entry) => [entry.pointer, entry]) : []);
-    const ofFile: Problem[] = [];
+    const ofFile: PointerError[] = [];
     for (const one of found) {
-      let { pointer } = one;
+      let pointer = one.path;
       while (pointer !== '' && !byPointer.has(pointer)) pointer = pointer.slice(0, pointer.lastIndexOf('/'));
       const problems = byPointer.get(pointer)?.problems ?? ofFile;
       problems.push(one);
     }
     for (const { kind, record, pointer, problems } of entries)
-      for (const one of kind.check?.(record) ?? []) problems.push({ ...one, pointer: pointer + one.pointer });
+      for (const one of kind.check?.(record) ?? [])
+        problems.push(atPointer(pointer + one.path, one.kind, one.hint, one));
     findDuplicates(entries);
     return ofFile;
   }
@@ -117,17 +123,7 @@ function findDuplicates(entries: readonly FileEntry[]): void {
       const id = JSON.stringify([kind.name, field, normalize(value)]);
       const earlier = first.get(id);
       if (earlier === undefined) first.set(id, `${pointer}/${field}`);
-      else problems.push(problem(`${pointer}/${field}`, 'duplicate', `is the same as ${earlier}`));
+      else problems.push(atPointer(`${pointer}/${field}`, 'duplicate', `is the same as ${earlier}`));
     }
   }
-}
-
-function problemsOf(errors: readonly ErrorObject[]): readonly Problem[] {
-  return errors.map((error) => {
-    const { keyword, instancePath, params } = error;
-    if (keyword === 'required') return problem(`${instancePath}/${escapePointer(params.missingProperty)}`, 'missing');
-    if (keyword === 'additionalProperties')
-      return problem(`${instancePath}/${escapePointer(params.additionalProperty)}`, 'unknown', 'is not known');
-    return problem(instancePath, 'invalid', validationMessage(error));
-  });
 }

@@ -1,10 +1,12 @@
 // Applies the records of a file or of a PUT in one transaction. A dry run is the same, rolled back.
+
 import { setImmediate } from 'node:timers/promises';
+import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { type Database, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { type ChangeRequest, change } from './change.ts';
 import { allKinds, type EntryReader, type FileEntry } from './entries.ts';
 import type { ManagementErrors } from './problems.ts';
-import { type AnyKind, type ChangeContext, type Entry, type Outcome, type Problem, problem } from './record.ts';
+import type { AnyKind, ChangeContext, Entry, Outcome } from './record.ts';
 
 /** What the functions of this package need of a service. */
 export interface RecordStore {
@@ -21,13 +23,13 @@ export interface RecordStore {
 export interface ResultRow {
   readonly path: string;
   readonly action: Outcome['action'] | 'error';
-  readonly problems: readonly Problem[];
+  readonly problems: readonly PointerError[];
 }
 
 /** Nothing was imported. */
 export class RejectedImport extends Error {
-  readonly problems: readonly Problem[];
-  constructor(problems: readonly Problem[]) {
+  readonly problems: readonly PointerError[];
+  constructor(problems: readonly PointerError[]) {
     super('the file has errors');
     this.problems = problems;
   }
@@ -75,7 +77,7 @@ export async function applyEntries(
     entries.map((entry) => [entry, { path: entry.pointer, action: 'error', problems: entry.problems }]),
   );
   let first: Outcome | undefined;
-  const report = (entry: FileEntry, { action }: Outcome, found: readonly Problem[]): void => {
+  const report = (entry: FileEntry, { action }: Outcome, found: readonly PointerError[]): void => {
     const problems = [...entry.problems, ...found.map((one) => located(entry, one))];
     rows.set(entry, { path: entry.pointer, action: problems.length > 0 ? 'error' : action, problems });
     if (problems.length > 0) failed.add(entry);
@@ -96,7 +98,7 @@ export async function applyEntries(
         report(
           entry,
           outcome,
-          outcome.problems.filter(({ pointer }) => !invalid.has(fieldOf(pointer))),
+          outcome.problems.filter(({ path }) => !invalid.has(fieldOf(path))),
         );
         if (kind.verify && !failed.has(entry)) valid.push({ entry, outcome });
       }
@@ -119,7 +121,7 @@ const fieldOf = (pointer: string): string => (pointer.split('/')[1] ?? '').repla
 
 /** A field with the value of another record is valid by itself. */
 const invalidFields = ({ pointer, problems }: FileEntry): ReadonlySet<string> =>
-  new Set(problems.flatMap((f) => (f.kind === 'duplicate' ? [] : fieldOf(f.pointer.slice(pointer.length)))));
+  new Set(problems.flatMap((f) => (f.kind === 'duplicate' ? [] : fieldOf(f.path.slice(pointer.length)))));
 
 function validPart(entry: FileEntry): Entry {
   if (entry.problems.length === 0) return entry.record;
@@ -136,9 +138,9 @@ const idOf = ({ kind, record }: FileEntry): string => `${kind.name} ${textOf(rec
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** Returns the problem with a pointer into the file, which has no field for the record that contains another. */
-function located({ kind, pointer, parent }: FileEntry, found: Problem): Problem {
-  const isInherited = found.pointer === `/${parent?.kind.children?.parentField}`;
-  return { ...found, pointer: pointer + (isInherited ? `/${kind.key}` : found.pointer) };
+function located({ kind, pointer, parent }: FileEntry, found: PointerError): PointerError {
+  const isInherited = found.path === `/${parent?.kind.children?.parentField}`;
+  return atPointer(pointer + (isInherited ? `/${kind.key}` : found.path), found.kind, found.hint, found);
 }
 
 const rootKeyOf = ({ kind, record, parent }: FileEntry): string =>
@@ -185,7 +187,7 @@ export async function importDocument(store: RecordStore, document: unknown, requ
 const withReason = (row: ResultRow): ResultRow =>
   row.action !== 'error' || row.problems.length > 0
     ? row
-    : { ...row, problems: [problem(row.path, 'conflict', 'belongs to a record that has errors')] };
+    : { ...row, problems: [atPointer(row.path, 'conflict', 'belongs to a record that has errors')] };
 
 /** An import file with everything. */
 export async function exportDocument(

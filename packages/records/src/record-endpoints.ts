@@ -1,15 +1,17 @@
 // Describes and handles the endpoints of one kind of record: list, get, put and delete.
+
 import { type Endpoint, type EndpointRequest, endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
 import type { ApiError } from '@bay-booking/common/errors';
 import type { MakeLink } from '@bay-booking/common/links';
 import { listEnvelope, listSchema, pageQuery } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
+import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { isNotModified, tagsToMatch } from '@bay-booking/service/http/etag';
 import { type ChangeRequest, change, type ManagementResponse } from './change.ts';
 import { schemasOf } from './entries.ts';
 import { applyEntries, prepareEntries, type RecordStore } from './import.ts';
 import type { ManagementErrors } from './problems.ts';
-import { type AnyKind, type Entry, type Problem, problem, type Stored } from './record.ts';
+import type { AnyKind, Entry, Stored } from './record.ts';
 
 export interface Caller {
   readonly clientId: string;
@@ -150,7 +152,7 @@ export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly
           const check = ({ tag }: Stored<object>): void => checkPreconditions(ifMatch, tag, errors);
           const result = await kind.remove(tx, id, { ...request.caller, notes: committed }, check);
           if (result === 'unknown') throw notFound();
-          if (typeof result === 'object') throw errors.problemsError([result]);
+          if (typeof result === 'object') throw errors.badRequest(errors.problemsOf([result]));
           return { status: 204, onCommit: () => context.onCommit(committed, request) };
         });
       },
@@ -170,7 +172,7 @@ async function putRecord(
   const normalize = unique?.[field] ?? String;
   const given = body[field];
   const isSame = given === undefined || (typeof given === 'string' && normalize(given) === normalize(key));
-  const problems = isSame ? [] : [problem(`/${field}`, 'invalid', 'must be that of the URL')];
+  const problems = isSame ? [] : [atPointer(`/${field}`, 'invalid', 'must be that of the URL')];
   const identity = await kind.identify?.(store.db, key);
   const entries = store.reader.ofRecord(kind, identity ? { ...identity, ...body } : { ...body, [field]: key });
   const prepared = await prepareEntries(store, entries);
@@ -179,11 +181,11 @@ async function putRecord(
     const notes: unknown[] = [];
     const { rows, first } = await applyEntries(tx, store, prepared, { clientId, missing: 'default', notes });
     const found = [...problems, ...rows.flatMap((row) => row.problems)];
-    if (!first || found.some(isBadInput)) throw errors.problemsError(found);
+    if (!first || found.some(isBadInput)) throw errors.badRequest(errors.problemsOf(found));
     const { action, before, after } = first;
     // Before the other problems, which may be due to the state that the precondition excludes.
     checkPreconditions(request.header, before?.tag, errors);
-    if (found.length > 0) throw errors.problemsError(found);
+    if (found.length > 0) throw errors.badRequest(errors.problemsOf(found));
     const id = String(after.record[kind.key]);
     const { href } = link('GET', `/management/${kind.collection}/${encodeURIComponent(id)}`);
     const { record: written, tag } = (await kind.find(tx, id)) as Stored;
@@ -193,7 +195,7 @@ async function putRecord(
   });
 }
 
-const isBadInput = ({ kind }: Problem): boolean => kind !== 'conflict' && kind !== 'forbidden';
+const isBadInput = ({ kind }: PointerError): boolean => kind !== 'conflict' && kind !== 'forbidden';
 
 /** Adds the parameter of the path, and what every endpoint that changes something accepts. */
 export function withCommonParts(endpoint: Endpoint<Caller>): Endpoint<Caller> {
@@ -222,8 +224,7 @@ function checkPreconditions(
   tag: string | undefined,
   { apiError }: Pick<ManagementErrors, 'apiError'>,
 ): void {
-  const fail = (field: string, moreInfo: string): ApiError =>
-    apiError('ERR00412', { moreInfo, contextData: { field } });
+  const fail = (field: string, moreInfo: string): ApiError => apiError('ERR00412', { moreInfo, context: { field } });
   const ifMatch = header('if-match');
   if (ifMatch !== undefined && tag === undefined) throw fail('If-Match', 'If-Match: it does not exist');
   if (tag !== undefined && tagsToMatch(ifMatch)?.includes(tag) === false)

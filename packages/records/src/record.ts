@@ -1,22 +1,12 @@
 // Defines records: what operators create and change, with an import file, a PUT or a command (docs/import.md).
+
 import { isDeepStrictEqual } from 'node:util';
 import type { Schema } from '@bay-booking/common/endpoint';
 import type { PageRequest } from '@bay-booking/common/page';
+import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
 import { contentHash } from '@bay-booking/service/http/etag';
 import { createList, type FilteredStatement } from '@bay-booking/service/page-statements';
-
-/** An error of a record or of a file. */
-export interface Problem {
-  /** A JSON Pointer (RFC 6901) into the record, empty for the whole record. In results, into the body that was sent. */
-  readonly pointer: string;
-  readonly kind: 'missing' | 'unknown' | 'invalid' | 'duplicate' | 'conflict' | 'forbidden';
-  /** Such as `must be string`. */
-  readonly hint: string;
-  /** A code of the service's catalogue. Default: ERR00001 if a field is missing, otherwise ERR00002. */
-  readonly code?: string;
-  readonly contextData?: Readonly<Record<string, unknown>>;
-}
 
 export type Entry = Readonly<Record<string, unknown>>;
 
@@ -40,7 +30,7 @@ export class Stored<R = Entry> {
 export interface Outcome<R = Entry> {
   readonly action: 'create' | 'update' | 'unchanged';
   /** If there are problems, nothing was written. */
-  readonly problems: readonly Problem[];
+  readonly problems: readonly PointerError[];
   /** The names of the fields that differ, also of secrets that the record does not show. */
   readonly changed: readonly string[];
   readonly before: Stored<R> | undefined;
@@ -85,7 +75,7 @@ export interface RecordKind<R extends object = Entry> {
   readonly filters: Readonly<Record<string, Schema>>;
   readonly notes: { readonly put: string; readonly remove: string };
   /** Finds errors that a schema cannot express and need no database. Also called if the schema finds errors. */
-  readonly check?: (record: Entry) => readonly Problem[];
+  readonly check?: (record: Entry) => readonly PointerError[];
   /** Slow work before the transaction begins, such as hashing passwords. Returns the records to be stored. */
   prepare?(db: Queryable, records: readonly R[]): Promise<readonly R[]>;
   /** What the URL of a PUT says about the record. The body may repeat it. Default: the key. */
@@ -105,31 +95,24 @@ export interface RecordKind<R extends object = Entry> {
    */
   upsert(tx: Transaction, records: readonly R[], context: ChangeContext): Promise<readonly Outcome<R>[]>;
   /** Checks a rule over all valid records of a file or a PUT. Returns the problems of each, in the same order. */
-  verify?(tx: Transaction, outcomes: readonly Outcome<R>[]): Promise<readonly (readonly Problem[])[]>;
+  verify?(tx: Transaction, outcomes: readonly Outcome<R>[]): Promise<readonly (readonly PointerError[])[]>;
   /** Locks and deletes a record, with its event. `check` gets it after it is locked. */
   remove(
     tx: Transaction,
     key: string,
     context: Pick<ChangeContext, 'clientId' | 'notes'>,
     check: (stored: Stored<R>) => void,
-  ): Promise<Problem | 'removed' | 'unknown'>;
+  ): Promise<PointerError | 'removed' | 'unknown'>;
 }
 
 /** Only the kind itself knows the type of its records. Methods accept it, because their parameters are bivariant. */
 export type AnyKind = RecordKind<object>;
 
-export const problem = (pointer: string, kind: Problem['kind'], hint = '', more: Partial<Problem> = {}): Problem => ({
-  pointer,
-  kind,
-  hint,
-  ...more,
-});
-
 /** Compares a record with the stored one. */
 export function outcomeOf<R extends object>(
   before: Stored<R> | undefined,
   after: Stored<R>,
-  problems: readonly Problem[],
+  problems: readonly PointerError[],
   secrets: readonly string[] = [],
 ): Outcome<R> {
   const [old, current] = [before?.record ?? {}, after.record] as readonly Entry[] as [Entry, Entry];
@@ -167,14 +150,14 @@ export function createReads<Row extends object, R>(
 }
 
 /** Finds values of `field` that an earlier element of the array has too. Also called for values of any type. */
-export function findRepeated(array: unknown, pointer: string, field: string): readonly Problem[] {
+export function findRepeated(array: unknown, pointer: string, field: string): readonly PointerError[] {
   const values = Array.isArray(array) ? array.map((element: Entry | null) => element?.[field]) : [];
   const first = new Map(values.map((value, index) => [value, index] as const).reverse());
   return values.flatMap((value, index) =>
     typeof value !== 'string' || first.get(value) === index
       ? []
       : [
-          problem(
+          atPointer(
             `${pointer}/${index}/${field}`,
             'duplicate',
             `is the same as ${pointer}/${first.get(value)}/${field}`,
@@ -184,9 +167,9 @@ export function findRepeated(array: unknown, pointer: string, field: string): re
 }
 
 /** A check of the field `timeZone`. The schema reports a time zone that is empty or not a string. */
-export function checkTimeZone({ timeZone }: Entry): readonly Problem[] {
+export function checkTimeZone({ timeZone }: Entry): readonly PointerError[] {
   if (typeof timeZone !== 'string' || timeZone === '' || isTimeZone(timeZone)) return [];
-  return [problem('/timeZone', 'invalid', `${timeZone} is not an IANA time zone`)];
+  return [atPointer('/timeZone', 'invalid', `${timeZone} is not an IANA time zone`)];
 }
 
 function isTimeZone(name: string): boolean {

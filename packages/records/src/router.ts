@@ -1,9 +1,11 @@
 // Routes the requests of a management API: authorize, read the query and the body, handle, send.
+
 import { createHash, hash } from 'node:crypto';
 import type { Endpoint, Schema } from '@bay-booking/common/endpoint';
 import { ApiError } from '@bay-booking/common/errors';
 import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
 import { isStorable } from '@bay-booking/common/text';
+import { atPointer } from '@bay-booking/common/validation';
 import { isUnavailable } from '@bay-booking/service/database/database';
 import { type RequestLocals, sendErrors } from '@bay-booking/service/http/app';
 import { hasReadableType, parseJsonObject, rawBody, readBytes } from '@bay-booking/service/http/request-body';
@@ -11,7 +13,6 @@ import { type ErrorRequestHandler, type Request, type RequestHandler, type Respo
 import { type ChangeRequest, KeyReused, type ManagementResponse } from './change.ts';
 import { type RecordStore, RejectedImport } from './import.ts';
 import type { ManagementErrors } from './problems.ts';
-import { problem } from './record.ts';
 import type { Caller } from './record-endpoints.ts';
 
 export interface RouterOptions {
@@ -79,7 +80,7 @@ function createHandler(endpoint: Endpoint<Caller>, options: RouterOptions): Requ
     const problems = [
       ...findQueryProblems(query),
       ...findUnknownParameters(queryString, properties).map((name: string) =>
-        problem(`/${name}`, 'unknown', 'is not known'),
+        atPointer(`/${name}`, 'unknown', 'is not known'),
       ),
     ];
     if (bodyUse === 'bytes') request.setTimeout(longRequest);
@@ -90,8 +91,8 @@ function createHandler(endpoint: Endpoint<Caller>, options: RouterOptions): Requ
     problems.push(...findBodyProblems(body));
     const givenKey = request.method === 'POST' ? request.get('idempotency-key') : undefined;
     if (givenKey !== undefined && !keyPattern.test(givenKey))
-      problems.push(problem('/Idempotency-Key', 'invalid', '1 to 255 visible ASCII characters'));
-    if (problems.length > 0) throw errors.problemsError(problems);
+      problems.push(atPointer('/Idempotency-Key', 'invalid', '1 to 255 visible ASCII characters'));
+    if (problems.length > 0) throw errors.badRequest(errors.problemsOf(problems));
     const key = givenKey === undefined ? undefined : keyed(givenKey, request, bytes, caller);
     const dryRun = query.dryRun === true;
     const change: ChangeRequest = { clientId: caller.clientId, dryRun, key };
@@ -140,9 +141,9 @@ function keyed(key: string, { originalUrl }: Request, bytes: Buffer, { clientId 
   return { id, requestHash };
 }
 
-export function apiErrorOf(error: unknown, { apiError, problemsError }: ManagementErrors): ApiError {
+export function apiErrorOf(error: unknown, { apiError, badRequest, problemsOf }: ManagementErrors): ApiError {
   if (error instanceof ApiError) return error;
-  if (error instanceof RejectedImport) return problemsError(error.problems);
+  if (error instanceof RejectedImport) return badRequest(problemsOf(error.problems));
   if (error instanceof KeyReused) return apiError('ERR00422');
   const { status } = error as { status?: number };
   if (isUnavailable(error) || status === 503)

@@ -1,14 +1,14 @@
 // The record account: a person or a service account, with its roles at facilities. Its id never changes.
+
 import { setImmediate } from 'node:timers/promises';
 import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
+import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import {
   createReads,
   type Entry,
   findRepeated,
   type Outcome,
   outcomeOf,
-  type Problem,
-  problem,
   type RecordKind,
   Stored,
   toWrite,
@@ -81,7 +81,7 @@ const schema = {
 /** `prepare` adds the last three fields. Only a new authenticator app has `newCodes`. */
 export type AccountInput = FromSchema<typeof schema> & {
   newHash?: string;
-  unusable?: readonly Problem[];
+  unusable?: readonly PointerError[];
   newCodes?: HashedCodes;
 };
 type Profile = 'id' | 'username' | 'emailVerified' | 'kind' | 'roles' | 'disabled' | 'memberships';
@@ -236,14 +236,15 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
           const isDeleted = deleted.has(record.id);
           const problems = [
             ...unusable,
-            isDeleted && problem('/id', 'invalid', 'belongs to an account that was deleted'),
-            !isDeleted && taken.has(record.id) && problem('/username', 'invalid', 'belongs to another account'),
+            isDeleted && atPointer('/id', 'invalid', 'belongs to an account that was deleted'),
+            !isDeleted && taken.has(record.id) && atPointer('/username', 'invalid', 'belongs to another account'),
             !encryptionKeys &&
               totpSecret !== undefined &&
-              problem('/totpSecret', 'invalid', 'needs KEY_ENCRYPTION_KEY'),
+              atPointer('/totpSecret', 'invalid', 'needs KEY_ENCRYPTION_KEY'),
             ...memberships.map(
               ({ facilityId: id }, index) =>
-                missing.has(id) && problem(`/memberships/${index}/facilityId`, 'invalid', `there is no facility ${id}`),
+                missing.has(id) &&
+                atPointer(`/memberships/${index}/facilityId`, 'invalid', `there is no facility ${id}`),
             ),
           ].filter((found) => found !== false);
           const secrets = [
@@ -308,20 +309,20 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
   };
 }
 
-const noOwner = (pointer: string, facilityId: string): Problem =>
-  problem(pointer, 'conflict', `facility ${facilityId} would have no owner`, {
+const noOwner = (pointer: string, facilityId: string): PointerError =>
+  atPointer(pointer, 'conflict', `facility ${facilityId} would have no owner`, {
     code: 'MEMBER00001',
     contextData: { facilityId },
   });
 
-function checkAccount({ username: name, email, memberships }: Entry): readonly Problem[] {
+function checkAccount({ username: name, email, memberships }: Entry): readonly PointerError[] {
   const lookalike = typeof name === 'string' ? lookalikeIn(name) : undefined;
   const isInvisible = typeof name === 'string' && name !== '' && canonicalName(name) === '';
   const isWrong = typeof email === 'string' && email !== '' && !isEmailAddress(email);
   return [
-    ...(lookalike ? [problem('/username', 'invalid', `replace ${lookalike} with ordinary letters or digits`)] : []),
-    ...(isInvisible ? [problem('/username', 'invalid', 'has only invisible characters')] : []),
-    ...(isWrong ? [problem('/email', 'invalid', 'must be an e-mail address')] : []),
+    ...(lookalike ? [atPointer('/username', 'invalid', `replace ${lookalike} with ordinary letters or digits`)] : []),
+    ...(isInvisible ? [atPointer('/username', 'invalid', 'has only invisible characters')] : []),
+    ...(isWrong ? [atPointer('/email', 'invalid', 'must be an e-mail address')] : []),
     ...findRepeated(memberships, '/memberships', 'facilityId'),
   ];
 }
@@ -335,7 +336,7 @@ async function withHash(record: AccountInput, stored: string | null): Promise<Ac
   await setImmediate();
   return weakness === undefined
     ? { ...record, newHash: await hashPassword(password) }
-    : { ...record, unusable: [...unusable, problem('/password', 'invalid', weakness)] };
+    : { ...record, unusable: [...unusable, atPointer('/password', 'invalid', weakness)] };
 }
 
 /** The kind stays in a PUT too. */

@@ -1,10 +1,11 @@
 // Describes and handles what operators do to accounts, clients, invitations and tokens besides changing their records.
+
 import { type Endpoint, type EndpointRequest, responseSchema } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { textSchema } from '@bay-booking/common/text';
+import { atPointer } from '@bay-booking/common/validation';
 import { change } from '@bay-booking/records/change';
 import type { RecordStore } from '@bay-booking/records/import';
-import { problem } from '@bay-booking/records/record';
 import { type Caller, changeOf, listEndpoint } from '@bay-booking/records/record-endpoints';
 import type { Transaction } from '@bay-booking/service/database/database';
 import { type createAccountEmails, emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
@@ -36,7 +37,7 @@ export interface ActionParts {
   readonly onCommit: (notes: readonly unknown[]) => void;
 }
 
-const { apiError, problemsError } = accountErrors;
+const { apiError, badRequest, problemsOf, tooManyRequests } = accountErrors;
 const tag = 'Actions';
 const defaultOverlapHours = 24;
 const string = { type: 'string' } as const;
@@ -237,12 +238,10 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       },
       work: async (tx, id, { body: { email }, dryRun }) => {
         if (!(await facilityKind.find(tx, id))) throw apiError('ERR00404');
-        if (!isEmailAddress(email)) throw problemsError([problem('/email', 'invalid', 'must be an e-mail address')]);
+        if (!isEmailAddress(email))
+          throw badRequest(problemsOf([atPointer('/email', 'invalid', 'must be an e-mail address')]));
         const wait = dryRun ? 0 : await invitations.useLimits(id, email);
-        if (wait > 0) {
-          const moreInfo = `Too many invitations to this address or from this facility. Try again in ${wait} s.`;
-          throw apiError('ERR00429', { moreInfo, headers: { 'Retry-After': String(wait) } });
-        }
+        if (wait > 0) throw tooManyRequests('Too many invitations to this address or from this facility', wait);
         const outcome = await invitations.inviteOwner(tx, id, email);
         if ('error' in outcome && outcome.error === 'facility-disabled') throw apiError('FACILITY00001');
         if ('error' in outcome) throw apiError('MEMBER00003', { moreInfo: ownerErrors[outcome.error] ?? '' });

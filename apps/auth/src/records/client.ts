@@ -1,18 +1,11 @@
 // The record client: its metadata, its own settings, and the personal access tokens of service accounts.
+
 import { isDeepStrictEqual } from 'node:util';
 import { isoTimeOf } from '@bay-booking/common/date-times';
 import { textSchema } from '@bay-booking/common/text';
+import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { commandNames } from '@bay-booking/records/commands';
-import {
-  createReads,
-  type Entry,
-  outcomeOf,
-  type Problem,
-  problem,
-  type RecordKind,
-  Stored,
-  toWrite,
-} from '@bay-booking/records/record';
+import { createReads, type Entry, outcomeOf, type RecordKind, Stored, toWrite } from '@bay-booking/records/record';
 import { jsonText, type Queryable, query } from '@bay-booking/service/database/database';
 import { usesSecret } from '../clients/metadata.ts';
 import { providerMetadata } from '../oidc/clients/metadata.ts';
@@ -101,11 +94,11 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
      */
     check: (record) => [
       ...(commandNames.includes(String(record.client_id).toLowerCase())
-        ? [problem('/client_id', 'invalid', 'is the name of a command')]
+        ? [atPointer('/client_id', 'invalid', 'is the name of a command')]
         : []),
       ...validator
         .findUnknown(Object.keys(record).filter((field) => !Object.hasOwn(clientSchema.properties, field)))
-        .map((field) => problem(`/${field}`, 'unknown', 'is not known')),
+        .map((field) => atPointer(`/${field}`, 'unknown', 'is not known')),
     ],
 
     ...createReads(rows, respond),
@@ -137,16 +130,20 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
             ...(await findMetadataErrors(client)),
           ];
           const problems = unique(errors).map(({ member, reason }) =>
-            problem(member === undefined ? '' : `/${member}`, reason === 'is missing' ? 'missing' : 'invalid', reason),
+            atPointer(
+              member === undefined ? '' : `/${member}`,
+              reason === 'is missing' ? 'missing' : 'invalid',
+              reason,
+            ),
           );
-          if (needsSecret && secrets.length === 0) problems.push(problem('/client_secret', 'missing'));
+          if (needsSecret && secrets.length === 0) problems.push(atPointer('/client_secret', 'missing'));
           if (accountId !== null && noAccounts.has(accountId))
-            problems.push(problem('/accountId', 'invalid', `there is no account ${accountId}`));
+            problems.push(atPointer('/accountId', 'invalid', `there is no account ${accountId}`));
           for (const [index, id] of (record.facilities ?? []).entries()) {
             const pointer = `/facilities/${index}`;
-            if (noFacilities.has(id)) problems.push(problem(pointer, 'invalid', `there is no facility ${id}`));
+            if (noFacilities.has(id)) problems.push(atPointer(pointer, 'invalid', `there is no facility ${id}`));
             else if (!before && disabledFacilities.has(id))
-              problems.push(problem(pointer, 'conflict', `${id} is disabled`, { code: 'FACILITY00001' }));
+              problems.push(atPointer(pointer, 'conflict', `${id} is disabled`, { code: 'FACILITY00001' }));
           }
           const outcome = outcomeOf(
             before && read(before),
@@ -217,10 +214,10 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
     before: ClientState | undefined,
     changed: readonly string[],
     record: ImportedClient,
-  ): readonly Problem[] | undefined {
+  ): readonly PointerError[] | undefined {
     if (!before || !isOperator(before.scope))
       return isOperator(record.scope)
-        ? [problem('/scope', 'invalid', 'only the import command can give this scope')]
+        ? [atPointer('/scope', 'invalid', 'only the import command can give this scope')]
         : undefined;
     const leftOut = Object.keys(recordOf(before)).filter((field) => !(field in record));
     const fields = [...new Set([...changed, ...leftOut])].filter((field) => !['name', 'client_name'].includes(field));
@@ -230,8 +227,8 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
   }
 }
 
-const forbidden = (pointer: string, hint: string): Problem =>
-  problem(pointer, 'forbidden', hint, { code: 'CLIENT00002' });
+const forbidden = (pointer: string, hint: string): PointerError =>
+  atPointer(pointer, 'forbidden', hint, { code: 'CLIENT00002' });
 
 const unique = (errors: readonly ClientMetadataError[]) => [
   ...new Map(errors.map((error) => [JSON.stringify(error), error])).values(),

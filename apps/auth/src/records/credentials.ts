@@ -1,7 +1,7 @@
 // Exports, checks and imports the second factors and social identities of accounts (docs/import.md).
 import { nameSchema, textSchema } from '@bay-booking/common/text';
 import type { Formats } from '@bay-booking/common/validation';
-import { type Problem, problem } from '@bay-booking/records/record';
+import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import { isPasswordHash } from '../accounts/passwords.ts';
@@ -70,8 +70,8 @@ export async function findUnusable(
   accountId: string,
   { authenticatorSecretEncrypted: secret, recoveryCodes, passkeys = [] }: StoredCredentials,
   encryptionKeys: readonly Buffer[] | undefined,
-): Promise<readonly Problem[]> {
-  const unusable = (path: string, hint: string): Problem => problem(`/credentials/${path}`, 'invalid', hint);
+): Promise<readonly PointerError[]> {
+  const unusable = (path: string, hint: string): PointerError => atPointer(`/credentials/${path}`, 'invalid', hint);
   const { salt = '', hashes = [] } = recoveryCodes ?? {};
   const saltOfHash = salt.replace(/=+$/, '');
   const canDecrypt = (text: string): boolean => {

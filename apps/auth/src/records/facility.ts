@@ -1,15 +1,9 @@
 // The record facility: no token names a facility that is disabled.
+
 import { responseSchema } from '@bay-booking/common/endpoint';
 import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
-import {
-  checkTimeZone,
-  createReads,
-  outcomeOf,
-  problem,
-  type RecordKind,
-  Stored,
-  toWrite,
-} from '@bay-booking/records/record';
+import { atPointer } from '@bay-booking/common/validation';
+import { checkTimeZone, createReads, outcomeOf, type RecordKind, Stored, toWrite } from '@bay-booking/records/record';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import { findDeleted, storeOperatorEvents } from './outcomes.ts';
@@ -55,7 +49,7 @@ export const facilityKind: RecordKind<Facility> = {
     const outcomes = records.map((record) => {
       const before = stored.get(record.id);
       const after = { ...defaults, ...(context.missing === 'keep' && before), ...record };
-      const used = problem('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
+      const used = atPointer('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
       return outcomeOf(before && read(before), read(after), deleted.has(record.id) ? [used] : []);
     });
     const written = toWrite(outcomes, context);
@@ -79,7 +73,7 @@ export const facilityKind: RecordKind<Facility> = {
        returning 1 as done`,
       [id],
     );
-    if (removed.length === 0) return problem('', 'conflict', '', { code: 'MEMBER00002', contextData: {} });
+    if (removed.length === 0) return atPointer('', 'conflict', '', { code: 'MEMBER00002', contextData: {} });
     await query(tx, 'insert into deleted_facility (id) values ($1)', [id]);
     // A token for other facilities too stays. One without facilities gets no rights.
     await query(

@@ -3,7 +3,7 @@ import { formats } from '@bay-booking/common/date-times';
 import { retryAfterHeader } from '@bay-booking/common/general-errors';
 import { createEntryReader } from '@bay-booking/records/entries';
 import type { RecordStore } from '@bay-booking/records/import';
-import { createErrors } from '@bay-booking/records/problems';
+import { createManagementErrors } from '@bay-booking/records/problems';
 import type { Database } from '@bay-booking/service/database/database';
 import type { AuthConfig } from '../config.ts';
 import { createClientValidator } from '../oidc/clients/validation.ts';
@@ -14,7 +14,7 @@ import { credentialFormats } from './credentials.ts';
 import { facilityKind } from './facility.ts';
 import { lockRecords } from './outcomes.ts';
 
-export const accountErrors = createErrors({
+export const accountErrors = createManagementErrors({
   ERR00429: { status: 429, description: 'Too many requests.', headers: retryAfterHeader, appliesTo: ['inviteOwner'] },
   PLACE00002: {
     status: 409,

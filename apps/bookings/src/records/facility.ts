@@ -1,6 +1,8 @@
 // The record facility: its time zone is the one of its opening hours and of `todayOnly`.
+
 import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
-import { checkTimeZone, outcomeOf, problem, type RecordKind, Stored } from '@bay-booking/records/record';
+import { atPointer } from '@bay-booking/common/validation';
+import { checkTimeZone, outcomeOf, type RecordKind, Stored } from '@bay-booking/records/record';
 import { query, send, type Transaction } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import { responseSchema } from '../http/schemas.ts';
@@ -58,8 +60,8 @@ export const createFacilityKind = (location: ReturnType<typeof createLocationKin
     );
     const outcomes = records.map((record) => {
       const row = rows.get(record.id);
-      const deleted = problem('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
-      const zone = problem('/timeZone', 'invalid', `${record.timeZone} is not a time zone of the database`);
+      const deleted = atPointer('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
+      const zone = atPointer('/timeZone', 'invalid', `${record.timeZone} is not a time zone of the database`);
       const problems = [...(row?.isActive === false ? [deleted] : []), ...(unknown.has(record.timeZone) ? [zone] : [])];
       return outcomeOf(row && new Stored(row.record), new Stored(record), problems);
     });
@@ -76,7 +78,7 @@ export const createFacilityKind = (location: ReturnType<typeof createLocationKin
     if (!found) return 'unknown';
     check(found);
     if ((await query(tx, locations, [id])).length > 0)
-      return problem('', 'conflict', '', { code: 'PLACE00003', contextData: {} });
+      return atPointer('', 'conflict', '', { code: 'PLACE00003', contextData: {} });
     send(tx, remove, [id]);
     storeDeletion(tx, 'facility', id, id, clientId);
     return 'removed';

@@ -1,7 +1,9 @@
 // The record location: it belongs to one facility and may have opening hours.
+
 import type { MakeLink } from '@bay-booking/common/links';
 import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
-import { type Entry, findRepeated, type Problem, type RecordKind } from '@bay-booking/records/record';
+import type { PointerError } from '@bay-booking/common/validation';
+import { type Entry, findRepeated, type RecordKind } from '@bay-booking/records/record';
 import { send } from '@bay-booking/service/database/database';
 import { responseSchema } from '../http/schemas.ts';
 import { knownFields, type OpeningHours } from '../opening-hours/hours.ts';
@@ -72,5 +74,5 @@ export const createLocationKind = (bay: ReturnType<typeof createBayKind>, link: 
   remove: (tx, id, { clientId }, check) => removePlace<Location>(tx, table, id, { clientId, check, link }),
 });
 
-const findRepeatedDates = ({ openingHours: hours }: Entry): readonly Problem[] =>
+const findRepeatedDates = ({ openingHours: hours }: Entry): readonly PointerError[] =>
   findRepeated((hours as Entry | null | undefined)?.exceptions, '/openingHours/exceptions', 'date');

@@ -1,14 +1,6 @@
 // Shares what the records facility, location and bay have in common: events, outcomes and lists.
-import {
-  type ChangeContext,
-  createReads,
-  type Outcome,
-  outcomeOf,
-  type Problem,
-  problem,
-  Stored,
-  toWrite,
-} from '@bay-booking/records/record';
+import { atPointer, type PointerError } from '@bay-booking/common/validation';
+import { type ChangeContext, createReads, type Outcome, outcomeOf, Stored, toWrite } from '@bay-booking/records/record';
 import { type Queryable, query, send, type Transaction } from '@bay-booking/service/database/database';
 
 /**
@@ -104,10 +96,10 @@ export async function upsertPlaces<R extends { readonly id: string }>(
     const before = row?.isActive ? row.record : undefined;
     const facilityId = facilityOf(record);
     const owner = row?.ownerId ?? facilityId;
-    const problems: Problem[] = [];
-    if (facilityId === undefined) problems.push(problem(`/${parent}Id`, 'invalid', `no ${parent} has this id`));
+    const problems: PointerError[] = [];
+    if (facilityId === undefined) problems.push(atPointer(`/${parent}Id`, 'invalid', `no ${parent} has this id`));
     else if (owner !== facilityId)
-      problems.push(problem(`/${parent}Id`, 'conflict', `${record.id} belongs to facility ${owner}`));
+      problems.push(atPointer(`/${parent}Id`, 'conflict', `${record.id} belongs to facility ${owner}`));
     return outcomeOf(before && new Stored(before), new Stored(complete(record, before)), problems);
   });
   const written = storeOutcomes(tx, table, outcomes, (record) => facilityOf(record) as string, context);

@@ -3,7 +3,7 @@ import { formats } from '@bay-booking/common/date-times';
 import type { MakeLink } from '@bay-booking/common/links';
 import { createEntryReader } from '@bay-booking/records/entries';
 import type { RecordStore } from '@bay-booking/records/import';
-import { createErrors } from '@bay-booking/records/problems';
+import { createManagementErrors } from '@bay-booking/records/problems';
 import type { Database } from '@bay-booking/service/database/database';
 import { errorCatalogue } from '../errors.ts';
 import { createBayKind } from './bay.ts';
@@ -13,7 +13,7 @@ import { lockPlacesOfService } from './places.ts';
 
 const { ERR00400, ERR00408, ERR00429, ERR00431 } = errorCatalogue;
 
-export const placeErrors = createErrors({
+export const placeErrors = createManagementErrors({
   ERR00400,
   ERR00408,
   ERR00429,

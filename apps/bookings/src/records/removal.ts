@@ -1,8 +1,10 @@
 // Removes locations and bays with the holds of bays. The rows stay, because past bookings and the log of changes need
 // them.
+
 import type { MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
-import { type Problem, problem, type Stored } from '@bay-booking/records/record';
+import { atPointer, type PointerError } from '@bay-booking/common/validation';
+import type { Stored } from '@bay-booking/records/record';
 import { query, send, type Transaction } from '@bay-booking/service/database/database';
 import { lockPlaces } from '../places/locks.ts';
 import { findRows, type PlaceTable, placeReads, storeDeletion } from './places.ts';
@@ -26,7 +28,7 @@ export async function removePlace<R extends { readonly id: string }>(
   place: PlaceTable<R> & { readonly table: 'location' | 'bay' },
   id: string,
   { clientId, check, link }: Removal<R>,
-): Promise<Problem | 'removed' | 'unknown'> {
+): Promise<PointerError | 'removed' | 'unknown'> {
   const { table } = place;
   const facilityId = (await findRows(tx, place, [id])).get(id)?.ownerId;
   if (facilityId === undefined) return 'unknown';
@@ -42,7 +44,7 @@ export async function removePlace<R extends { readonly id: string }>(
   if ((await query(tx, openBookings, [facilityId, bayIds])).length > 0) {
     const filter = isLocation ? { locationIds: [id] } : { bayIds: [id] };
     const bookings = link('GET', `/api/bookings${writeQueryString({ ...filter, isActive: true })}`).href;
-    return problem('', 'conflict', '', { code: 'PLACE00001', contextData: { bookings } });
+    return atPointer('', 'conflict', '', { code: 'PLACE00001', contextData: { bookings } });
   }
   if (isLocation) send(tx, removals.location, [facilityId, [id]]);
   send(tx, removals.bay, [facilityId, bayIds]);
