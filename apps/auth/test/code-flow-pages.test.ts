@@ -160,10 +160,13 @@ describe('the user logs in, then consents', () => {
     expect(errorOf(back)).toBe('access_denied');
   });
 
-  test('the user name field of the sign-in page has inputmode="email", so that phones show a keyboard for addresses', async () => {
-    const { html } = await openBrowser(server).open(`${server.origin}/sign-in`);
-    expect(html).toMatch(/<input id="username" name="username"[^>]* inputmode="email"/);
-  });
+  test.each(['sign-in', 'register'])(
+    'phones show a keyboard for addresses at /%s, and browsers send what was typed',
+    async (page) => {
+      const { html } = await openBrowser(server).open(`${server.origin}/${page}`);
+      expect(html).toMatch(/<input id="username" name="username" type="text"[^>]* inputmode="email"/);
+    },
+  );
 
   test('after a failed sign-in, the sign-in page still names the client', async () => {
     const browser = openBrowser(server);

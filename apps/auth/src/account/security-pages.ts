@@ -145,7 +145,7 @@ export function securityRoutes(parts: SecurityParts): Router {
         value: field(request, 'mailCode') || undefined,
         autocomplete: 'off',
         inputmode: 'numeric',
-        maxlength: 10,
+        maxlength: 20,
         verbatim: true,
       }
     );
