@@ -173,6 +173,14 @@ describe('accounts', () => {
   });
 });
 
+test('more requests at once than the pool has connections', async () => {
+  await fixture.send('PUT', '/facilities/fac-busy', { name: 'Busy Range' });
+  const invite = (_: unknown, n: number) =>
+    fixture.send('POST', '/facilities/fac-busy/owner-invitations', { email: `owner${n}@busy.example` });
+  const responses = await Promise.all(Array.from({ length: 15 }, invite));
+  expect(responses.map(({ status }) => status)).toEqual(Array(15).fill(201));
+});
+
 test('an invited owner accepts and owns the facility, and only the mail has the link', async () => {
   const email = 'first@owner.example';
   await fixture.send('PUT', '/facilities/fac-invited', { name: 'Invited Range' });

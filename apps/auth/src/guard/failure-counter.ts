@@ -1,5 +1,5 @@
 // Counts failures and other events under keys, in the table `guard_count`, which all instances share.
-import { asPgClient, type Database } from '@bay-booking/service/database/database';
+import { asPgClient, type Database, type Queryable } from '@bay-booking/service/database/database';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 
 export interface Count {
@@ -22,17 +22,19 @@ export type FailureCounterFactory = ReturnType<typeof createFailureCounterFactor
 export const createFailureCounterFactory =
   (db: Database) =>
   ({ name, limit, windowSeconds }: CounterOptions) => {
-    const limiter = new RateLimiterPostgres({
-      storeClient: asPgClient(db),
-      storeType: 'client',
-      tableName: 'guard_count',
-      // A migration creates the table, and accounts/expired-rows-store.ts deletes expired rows.
-      tableCreated: true,
-      clearExpiredByTimeout: false,
-      keyPrefix: name,
-      points: limit,
-      duration: windowSeconds,
-    });
+    const limiterOn = (on: Queryable): RateLimiterPostgres =>
+      new RateLimiterPostgres({
+        storeClient: asPgClient(on),
+        storeType: 'client',
+        tableName: 'guard_count',
+        // A migration creates the table, and accounts/expired-rows-store.ts deletes expired rows.
+        tableCreated: true,
+        clearExpiredByTimeout: false,
+        keyPrefix: name,
+        points: limit,
+        duration: windowSeconds,
+      });
+    const limiter = limiterOn(db);
     const toCount = (result: RateLimiterRes | null): Count => ({
       failures: result?.consumedPoints ?? 0,
       limit,
@@ -40,9 +42,10 @@ export const createFailureCounterFactory =
     });
     return {
       read: async (key: string) => toCount(await limiter.get(key)),
-      add: async (key: string): Promise<Count> => {
+      /** In a transaction, `on` is the transaction: all may wait for a second connection when the pool has no more. */
+      add: async (key: string, on?: Queryable): Promise<Count> => {
         try {
-          return toCount(await limiter.consume(key));
+          return toCount(await (on ? limiterOn(on) : limiter).consume(key));
         } catch (result) {
           // If the limit is exceeded, rate-limiter-flexible throws the count instead of an error.
           if (result instanceof RateLimiterRes) return toCount(result);

@@ -1,4 +1,5 @@
 // Limits how often an action may happen, such as registrations from one IP address or pushed authorization requests.
+import type { Queryable } from '@bay-booking/service/database/database';
 import type { CounterOptions, FailureCounterFactory } from './failure-counter.ts';
 import { addressKey } from './keys.ts';
 
@@ -13,8 +14,8 @@ export function createUsageLimit(
   const counter = createCounter(options);
   return {
     /** Counts one action. Returns 0 if it is allowed, or else the seconds after which an action is allowed again. */
-    use: async (text: string): Promise<number> => {
-      const { failures: actions, limit, resetIn } = await counter.add(toKey(text));
+    use: async (text: string, on?: Queryable): Promise<number> => {
+      const { failures: actions, limit, resetIn } = await counter.add(toKey(text), on);
       return actions > limit ? resetIn : 0;
     },
   };

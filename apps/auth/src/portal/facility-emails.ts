@@ -67,7 +67,7 @@ export function createFacilityEmails({ config, db, logger, mailer, limit, factor
     accountIds: readonly string[],
     on: Queryable,
   ): Promise<void> => {
-    const waitSeconds = await (members === 'all' ? factorLimit : limit).use(`${facilityId}\n${kind}`);
+    const waitSeconds = await (members === 'all' ? factorLimit : limit).use(`${facilityId}\n${kind}`, on);
     const context = waitSeconds > 0 ? undefined : await findEmailContext(on, facilityId, accountId);
     if (!context) return;
     const { facility, timeZone } = context;

@@ -240,7 +240,7 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
         if (!(await facilityKind.find(tx, id))) throw apiError('ERR00404');
         if (!isEmailAddress(email))
           throw badRequest(problemsOf([atPointer('/email', 'invalid', 'must be an e-mail address')]));
-        const wait = dryRun ? 0 : await invitations.useLimits(id, email);
+        const wait = dryRun ? 0 : await invitations.useLimits(id, email, tx);
         if (wait > 0) throw tooManyRequests('Too many invitations to this address or from this facility', wait);
         const outcome = await invitations.inviteOwner(tx, id, email);
         if ('error' in outcome && outcome.error === 'facility-disabled') throw apiError('FACILITY00001');

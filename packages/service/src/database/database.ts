@@ -280,10 +280,10 @@ function statementName(sql: string): string | undefined {
 }
 
 /** Adapts a database to libraries that expect a pg client. Statements are prepared only if `prepared` is true. */
-export function asPgClient(db: Database) {
+export function asPgClient(on: Queryable) {
   return {
     query: async ({ text, values = [] }: { readonly text: string; readonly values?: readonly unknown[] }) => {
-      const rows = await query<object>(db, text, values);
+      const rows = await query<object>(on, text, values);
       return { rows, rowCount: rows.length };
     },
   };

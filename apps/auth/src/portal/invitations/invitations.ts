@@ -54,8 +54,8 @@ export function createInvitations({
   };
 
   /** Counts an e-mail. Returns the seconds to wait if there were too many. */
-  const useLimits = async (facilityId: string, email: string): Promise<number> =>
-    Math.max(await perFacility.use(facilityId), await perRecipient.use(email));
+  const useLimits = async (facilityId: string, email: string, on?: Queryable): Promise<number> =>
+    Math.max(await perFacility.use(facilityId, on), await perRecipient.use(email, on));
 
   const sendWithinLimits = async <E>(
     { facilityId, email }: Pick<Invitation, 'facilityId' | 'email'>,
