@@ -205,8 +205,8 @@ create table booking_change (
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02);
 -- The feed.
 create unique index booking_change_by_number on booking_change (facility_id, number) where number is not null;
--- Compaction, totals and the feed find the changes without a number.
-create index booking_change_unnumbered on booking_change (facility_id) where number is null;
+-- Compaction, totals and the feed find the changes without a number, compaction in this order.
+create index booking_change_unnumbered on booking_change (facility_id, booking_id, version) where number is null;
 -- The history of a facility, newest first.
 create index booking_change_by_time on booking_change (facility_id, at) where number is not null;
 -- The history of a bay and a time, and of an alias. A state that a booking has left is `before` in a later row, so a new

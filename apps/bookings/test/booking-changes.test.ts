@@ -7,7 +7,7 @@ import { bookingState } from '../src/bookings/storage/columns.ts';
 import { compactChanges } from '../src/changes/compaction.ts';
 import { createFeedStore } from '../src/changes/feed/store.ts';
 import { recount } from '../src/changes/recount.ts';
-import { removeFromFeed } from '../src/changes/retention.ts';
+import { removeExpiredChanges, removeFromFeed } from '../src/changes/retention.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { importPlaces } from './support/places.ts';
 import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
@@ -346,4 +346,43 @@ test('while clients write and compaction runs, the feed returns every change in 
     const rows = await query<{ id: string }>(system.db, 'select id from booking where facility_id = $1', [facility]);
     expect(await readers[index]).toEqual(rows.map(({ id }) => id).toSorted());
   }
+}, 60_000);
+
+test('6,000 changes from outside the service are numbered in batches, and a full page waits for none but its own', async () => {
+  const { id } = await create('bay-s1-02');
+  const { items: before } = await readAll('fac-south');
+  await query(
+    system.db,
+    `insert into booking_change (facility_id, booking_id, version, at, action, before, after)
+     select facility_id, overlay(booking_id::text placing lpad(n::text, 12, '0') from 25)::uuid, v, now(), case v when 1 then 'created' else 'updated' end,
+       case when v > 1 then after end, after || jsonb_build_object('userAlias', 'v' || v)
+     from booking_change, generate_series(1, 2000) n, generate_series(1, 3) v where booking_id = $1`,
+    [id],
+  );
+  const { body } = await readPage('facilityId=fac-south&limit=500');
+  expect(body.items).toHaveLength(500);
+  const [unnumbered] = await query(system.db, 'select count(*)::int as n from booking_change where number is null');
+  expect(unnumbered).toEqual({ n: 4_000 });
+  expect(await compactChanges(system.db, 399)).toBe(true);
+  const { items } = await readAll('fac-south');
+  const added = items.filter(({ data }) => data?.userAlias === 'v3');
+  expect(new Set(added.map((item) => item.id)).size).toBe(2_000);
+  expect(items).toHaveLength(before.length + 2_000);
+  const wrong = await query(
+    system.db,
+    `select from booking_change first join booking_change change using (facility_id, booking_id)
+     where first.version = 1 and facility_id = 'fac-south' and booking_id <> $1 and first.action = 'created'
+       and change.after ->> 'userAlias' like 'v_' and change.first_number <> first.number`,
+    [id],
+  );
+  expect(wrong).toEqual([]);
+
+  await query(system.db, "update booking_change set at = '2020-01-01Z' where after ->> 'userAlias' like 'v_'");
+  const old = new Date('2020-01-02Z');
+  let batches = 0;
+  while (await removeExpiredChanges(system.db, old, 1_000)) batches += 1;
+  // The last versions are still in the feed.
+  expect(batches).toBe(4);
+  const left = await query(system.db, "select version from booking_change where at = '2020-01-01Z' and version < 3");
+  expect(left).toEqual([]);
 }, 60_000);

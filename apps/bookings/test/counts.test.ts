@@ -1,5 +1,5 @@
 // Tests that the counts of bookings stay correct during concurrent writes, compactions, recounts and imports.
-import { query } from '@bay-booking/service/database/database';
+import { connectDatabase, query, transaction } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import type { Criteria } from '../src/bookings/search/criteria.ts';
 import { createSearchStore } from '../src/bookings/search/store.ts';
@@ -7,8 +7,10 @@ import { bookingState } from '../src/bookings/storage/columns.ts';
 import { compactChanges } from '../src/changes/compaction.ts';
 import { recount } from '../src/changes/recount.ts';
 import { bookingBody } from './support/booking-requests.ts';
+import { isTransactionWaiting } from './support/lock-waits.ts';
 import { importPlaces, places } from './support/places.ts';
 import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
+import { until } from './support/until.ts';
 
 let system: TestSystem;
 beforeAll(async () => {
@@ -190,4 +192,24 @@ test('while clients write, a recount corrects the counts after changes that were
   expect(corrections).toBeGreaterThan(0);
   await expectRightCounts();
   expect(await recount(system.db, bookingState)).toBe(0);
+});
+
+test('a recount may take longer than the time limits of its role', async () => {
+  const limits = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout'];
+  const known = await query<{ name: string }>(system.db, 'select name from pg_settings where name = any($1)', [limits]);
+  const url = new URL(system.databaseUrl);
+  url.searchParams.set('options', known.map(({ name }) => `-c ${name}=1s`).join(' '));
+  const limited = connectDatabase({ url: url.href, applicationName: 'recount', poolMax: 1 });
+  const recounted = await transaction(system.db, async (tx) => {
+    await query(tx, "select from facility where id = 'fac-north' for no key update");
+    const result = recount(limited, bookingState).catch((error: unknown) => error);
+    await until(
+      () => isTransactionWaiting(system.db),
+      (isWaiting) => isWaiting,
+    );
+    await query(tx, 'select pg_sleep(1.2)');
+    return { result };
+  });
+  expect(await recounted.result).toBe(0);
+  await limited.destroy();
 });

@@ -14,10 +14,19 @@ const insert = `insert into dpop_proof (id, expires_at)
 select $1, now() + make_interval(secs => $2) from set_config('synchronous_commit', 'off', true)
 on conflict do nothing returning id`;
 
+/** The maximum number of proofs that one statement deletes. */
+const batchSize = 5_000;
+const deleteExpired = `delete from dpop_proof where id = any(array(
+  select id from dpop_proof where expires_at < now() limit $1)) returning id`;
+
 export function createProofStore(db: Database) {
   const use: UseProof = async (jkt, jti) => {
     const id = hash('sha256', jkt + jti, 'base64url');
     return (await query(db, insert, [id, lifetimeSeconds])).length > 0;
   };
-  return { use, deleteExpired: () => query(db, 'delete from dpop_proof where expires_at < now()') };
+  return {
+    use,
+    /** Deletes a batch. Returns whether there may be more. */
+    deleteExpired: async (): Promise<boolean> => (await query(db, deleteExpired, [batchSize])).length === batchSize,
+  };
 }

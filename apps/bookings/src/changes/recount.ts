@@ -4,6 +4,10 @@ import { lockFacility } from './compaction.ts';
 import { beforeTime } from './log.ts';
 import { correctBins } from './totals/bins.ts';
 
+/** `transaction_timeout` exists since PostgreSQL 17. */
+const removeTimeouts = `select set_config(name, '0', true) from pg_settings where name in
+('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`;
+
 const facilitiesStatement = 'select id from facility order by id';
 
 /**
@@ -37,8 +41,7 @@ export async function recount(db: Database, bookingState: string): Promise<numbe
   for (const { id } of await query<{ id: string }>(db, facilitiesStatement)) {
     wrongBins += await transaction(db, async (tx) => {
       // Reading all bookings of a large facility can take minutes.
-      send(tx, 'set local statement_timeout = 0');
-      send(tx, 'set local lock_timeout = 0');
+      send(tx, removeTimeouts);
       lockFacility(tx, id);
       send(tx, addChanged(bookingState), [id]);
       send(tx, addDeleted, [id]);

@@ -40,7 +40,7 @@ export function createChangeWatcher({ store, stopping }: ChangeWatcherOptions) {
 
   async function wakeChanged(): Promise<void> {
     const facilityIds = [...new Set([...waiters].map(({ facilityId }) => facilityId))];
-    const latestNumbers = await store.numberChanges(facilityIds);
+    const latestNumbers = await store.numberChanges(facilityIds, async () => true);
     for (const { facilityId, changeNumber, wake } of waiters) {
       if ((latestNumbers.get(facilityId) ?? 0) > changeNumber) wake();
     }

@@ -64,8 +64,11 @@ export function createChangeLister({ feed, changeWatcher, revocations, bookingIt
   };
 
   async function readPage({ facilityId, afterChangeNumber, removed, limit }: FeedPosition) {
-    const changeNumber = (await feed.numberChanges([facilityId])).get(facilityId) ?? 0;
-    const { changes, removedNumber } = await feed.changesAfter(facilityId, afterChangeNumber, limit);
+    const read = () => feed.changesAfter(facilityId, afterChangeNumber, limit);
+    // A full page needs no later changes.
+    const isFull = async (): Promise<boolean> => (await read()).changes.length === limit;
+    const changeNumber = (await feed.numberChanges([facilityId], isFull)).get(facilityId) ?? 0;
+    const { changes, removedNumber } = await read();
     // Old deletions up to `removedNumber` were removed from the feed. A client that starts from the beginning has seen
     // none of the deleted bookings, so it misses nothing. Any other client that continues after a lower number
     // may miss deletions, and must start again (410).

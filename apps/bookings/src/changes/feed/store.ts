@@ -1,6 +1,7 @@
 // Numbers the changes and reads the change feed: every booking of a facility at its latest change, in the order of
 // the change numbers.
 import { type Database, query, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { unavailable } from '../../errors.ts';
 import { compactFacility, lockFacility } from '../compaction.ts';
 import type { Actor, BookingState } from '../log.ts';
 import { handleRestore } from '../restore.ts';
@@ -90,27 +91,41 @@ export interface ChangeCount {
 
 export type FeedStore = ReturnType<typeof createFeedStore>;
 
+/** How long a request numbers changes, in milliseconds. A later request continues. */
+const maxNumberingTime = 5_000;
+
 export function createFeedStore(db: Database) {
-  function compact(head: Head): Promise<Head> {
-    const { facilityId } = head;
+  function compact({ facilityId, ...head }: Head): Promise<Head> {
     return transaction(db, async (tx) => {
       lockFacility(tx, facilityId);
-      await compactFacility(tx, facilityId);
-      return (await query<Head>(tx, headsStatement, [[facilityId]]))[0] ?? head;
+      const hasUnnumberedChanges = await compactFacility(tx, facilityId);
+      const [row] = await query<Head>(tx, headsStatement, [[facilityId]]);
+      return { ...head, ...row, facilityId, hasUnnumberedChanges };
     });
   }
 
   return {
     /**
      * Gives a number to every change of these facilities that was acknowledged before this call. Returns the highest
-     * change number of each facility, or 0.
+     * change number of each facility, or 0. After each batch, `isEnough` may end the work on a facility.
+     * @throws {ApiError} 503 if there are too many changes without a number
      */
-    numberChanges: async (facilityIds: readonly string[]): Promise<ReadonlyMap<string, number>> => {
+    numberChanges: async (
+      facilityIds: readonly string[],
+      isEnough: () => Promise<boolean> = async () => false,
+    ): Promise<ReadonlyMap<string, number>> => {
       await handleRestore(db);
+      const startedAt = performance.now();
       const numbers = new Map(facilityIds.map((id) => [id, 0]));
-      for (const head of await query<Head>(db, headsStatement, [facilityIds])) {
-        const { facilityId, changeNumber } = head.hasUnnumberedChanges ? await compact(head) : head;
-        numbers.set(facilityId, changeNumber);
+      for (const found of await query<Head>(db, headsStatement, [facilityIds])) {
+        let head = found;
+        while (head.hasUnnumberedChanges) {
+          head = await compact(head);
+          if (head.hasUnnumberedChanges && (await isEnough())) break;
+          if (head.hasUnnumberedChanges && performance.now() - startedAt > maxNumberingTime)
+            throw unavailable(new Error('many changes have no number yet'), 2);
+        }
+        numbers.set(head.facilityId, head.changeNumber);
       }
       return numbers;
     },

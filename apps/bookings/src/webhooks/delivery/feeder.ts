@@ -45,7 +45,8 @@ async function processCursors(options: FeederOptions): Promise<boolean> {
   const byFacility = Map.groupBy(active, ({ facilityId }) => facilityId);
   let hasMore = false;
   // The changes get their numbers here, unless a request for the feed or the job "compaction" has numbered them.
-  const latestNumbers = await feed.numberChanges([...byFacility.keys()]);
+  // A facility with many of them is continued later, and does not delay the others.
+  const latestNumbers = await feed.numberChanges([...byFacility.keys()], async () => true);
   for (const [facilityId, latest] of latestNumbers) {
     const readPage = createPageReader(feed, facilityId);
     for (const cursor of byFacility.get(facilityId) ?? []) {
