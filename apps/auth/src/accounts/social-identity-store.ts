@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Database, type Queryable, query, Rollback, transaction } from '@bay-booking/service/database/database';
 import type { Audit } from '../audit/audit.ts';
-import { type Account, accountColumns, insertAccount, rolesOfNewUser, withoutNul } from './store.ts';
+import { type Account, accountColumns, insertAccount, rolesOfNewUser } from './store.ts';
 
 /** What a social provider reports about a user. */
 export interface SocialIdentity {
@@ -110,7 +110,7 @@ async function findAccountAndRecordUse(
     db,
     `update social_identity s set last_used_at = now() from account a
       where s.provider = $1 and s.subject = $2 and a.id = s.account_id returning ${accountColumns}`,
-    [provider, withoutNul(subject)],
+    [provider, subject],
   );
   return account;
 }
@@ -135,12 +135,12 @@ async function createAccount(db: Database, identity: SocialIdentity): Promise<Ac
 
 /** Returns false if the identity already belongs to an account. */
 async function insertIdentity(db: Queryable, identity: SocialIdentity, accountId: string): Promise<boolean> {
-  const email = identity.email === undefined ? null : withoutNul(identity.email);
+  const email = identity.email ?? null;
   const rows = await query(
     db,
     `insert into social_identity (provider, subject, account_id, email) values ($1, $2, $3, $4)
      on conflict (provider, subject) do nothing returning account_id`,
-    [identity.provider, withoutNul(identity.subject), accountId, email],
+    [identity.provider, identity.subject, accountId, email],
   );
   return rows.length === 1;
 }
