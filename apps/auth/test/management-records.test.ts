@@ -112,6 +112,47 @@ test('a dry run of a PUT and a DELETE says what would happen, and changes nothin
   });
 });
 
+test('a dry run has the errors of the request itself', async () => {
+  const username = await put('dry', {});
+  const invited = { email: 'invited@dry.example' };
+  const invitations = '/facilities/fac-north/owner-invitations';
+  const requests: [method: string, path: string, body?: object | undefined, headers?: Record<string, string>][] = [
+    ['PUT', '/facilities/fac-tried', { name: 7 }],
+    ['PUT', '/facilities/fac-tried', { name: 'Tried' }, { 'If-Match': '"stale"' }],
+    ['PUT', '/facilities/fac-tried', { name: 'Tried' }],
+    ['PUT', '/facilities/fac-tried', { name: 'Tried' }, { 'If-None-Match': '*' }],
+    ['PUT', '/facilities/fac-tried', { name: 'Tried again' }],
+    ['PUT', `/accounts/${username}`, { id: 'acc-other', kind: 'service' }],
+    ['PUT', '/clients/operator', { client_name: 'Other', grant_types: ['password'] }],
+    ['DELETE', '/clients/operator'],
+    ['POST', '/clients/nobody/rotate-secret'],
+    ['POST', '/clients/demo-spa/rotate-secret'],
+    ['POST', '/clients/demo-web/rotate-secret', { overlapHours: -1 }],
+    ['POST', `/accounts/${username}/reset-factors`],
+    ['POST', '/accounts/nobody/send-reset'],
+    ['POST', invitations, { email: 'no address' }],
+    ['POST', invitations, { email: 'owner@north.example' }],
+    ...Array.from({ length: 11 }, (): ['POST', string, object] => ['POST', invitations, invited]),
+    ['DELETE', '/invitations/unknown'],
+    ['DELETE', '/facilities/fac-tried', undefined, { 'If-Match': '"stale"' }],
+    ['DELETE', '/facilities/fac-tried'],
+    ['DELETE', '/facilities/fac-tried'],
+    ['DELETE', '/personal-access-tokens/demo-web'],
+    ['DELETE', `/accounts/${username}`],
+  ];
+  const statuses = new Set<number>();
+  for (const [method, path, ...rest] of requests) {
+    const dry = await send(method, `${path}?dryRun=true`, ...rest);
+    const real = await send(method, path, ...rest);
+    // The seconds until a limit ends.
+    const errors = JSON.parse(JSON.stringify(real.body.errors ?? []).replace(/\d+ s\./, 'N s.'));
+    const found = JSON.parse(JSON.stringify(dry.body.errors).replace(/\d+ s\./, 'N s.'));
+    expect([method, path, dry.status, found]).toEqual([method, path, 200, errors]);
+    statuses.add(real.status);
+  }
+  expect([...statuses].toSorted()).toEqual([200, 201, 204, 400, 403, 404, 409, 412, 429]);
+});
+
 test('the invitations of a facility are listed and withdrawn', async () => {
   const email = 'new-owner@record.example';
   expect(await send('POST', '/facilities/fac-south/owner-invitations', { email })).toMatchObject({ status: 201 });

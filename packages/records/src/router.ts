@@ -92,11 +92,11 @@ function createHandler(endpoint: Endpoint<Caller>, options: RouterOptions): Requ
     const givenKey = request.method === 'POST' ? request.get('idempotency-key') : undefined;
     if (givenKey !== undefined && !keyPattern.test(givenKey))
       problems.push(atPointer('/Idempotency-Key', 'invalid', '1 to 255 visible ASCII characters'));
-    if (problems.length > 0) throw errors.badRequest(errors.problemsOf(problems));
     const key = givenKey === undefined ? undefined : keyed(givenKey, request, bytes, caller);
     const dryRun = query.dryRun === true;
     const change: ChangeRequest = { clientId: caller.clientId, dryRun, key };
     const handle = async () => {
+      if (problems.length > 0) throw errors.badRequest(errors.problemsOf(problems));
       const ids = Object.values(request.params).map(String);
       if (!ids.every(isStorable)) throw errors.apiError('ERR00404');
       return endpoint.handle({

@@ -73,7 +73,7 @@ interface Action<Body> extends Omit<Endpoint<Caller>, 'access' | 'tag' | 'succes
   readonly work: (
     tx: Transaction,
     id: string,
-    request: { readonly body: Body; readonly dryRun: boolean },
+    request: { readonly body: Body },
   ) => Promise<{
     readonly events: readonly AuditEvent[];
     readonly body?: object;
@@ -105,7 +105,7 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       const changeRequest = changeOf(request);
       const [id = ''] = Object.values(request.params);
       return change(store, changeRequest, async (tx) => {
-        const { events, body, after } = await work(tx, id, { ...changeRequest, body: request.body });
+        const { events, body, after } = await work(tx, id, { body: request.body });
         const notes: unknown[] = [];
         await storeOperatorEvents(tx, { ...changeRequest, notes }, events);
         const committed = (): void => {
@@ -236,11 +236,11 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
         schema: responseSchema({ id: string, facilityId: string, email: string, role: { enum: ['owner'] } }),
         example: { id: 'inv-Zm9vYmFyYmF6', facilityId: 'fac-north', email: 'owner@north.example', role: 'owner' },
       },
-      work: async (tx, id, { body: { email }, dryRun }) => {
+      work: async (tx, id, { body: { email } }) => {
         if (!(await facilityKind.find(tx, id))) throw apiError('ERR00404');
         if (!isEmailAddress(email))
           throw badRequest(problemsOf([atPointer('/email', 'invalid', 'must be an e-mail address')]));
-        const wait = dryRun ? 0 : await invitations.useLimits(id, email, tx);
+        const wait = await invitations.useLimits(id, email, tx);
         if (wait > 0) throw tooManyRequests('Too many invitations to this address or from this facility', wait);
         const outcome = await invitations.inviteOwner(tx, id, email);
         if ('error' in outcome && outcome.error === 'facility-disabled') throw apiError('FACILITY00001');

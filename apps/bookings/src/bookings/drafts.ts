@@ -1,4 +1,5 @@
 // Validates the bookings that a request wants to create or change and reports every error of every booking.
+import { isDeepStrictEqual } from 'node:util';
 import type { ApiError, Problem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
@@ -19,6 +20,8 @@ export type CreateBody = { readonly [F in CreateField]?: Booking[F] } & { readon
 export interface DraftRequest {
   /** The id of the booking that the request changes. */
   readonly id?: string;
+  /** The booking that the request changes. Undefined if the group does not have it. */
+  readonly current?: Booking | undefined;
   /** The valid fields. */
   readonly body: CreateBody;
   readonly errors: readonly ValidationError[];
@@ -40,7 +43,7 @@ export interface DraftOptions {
   readonly now: Date;
   /** Errors of the whole request. */
   readonly requestErrors?: readonly ValidationError[];
-  /** Whether the request books nothing. It must then not reveal external ids of other facilities. */
+  /** Whether the request books nothing (storage/store.ts). */
   readonly dryRun?: boolean | undefined;
   /** The facility of the group that the bookings belong to. */
   readonly facilityId?: string;
@@ -79,20 +82,26 @@ function findFacilityErrors(drafts: readonly CheckedDraft[], ofGroup?: string): 
   return facilities.size > 1 ? [{ field: 'bookings', kind: 'invalid', hint: 'must be of one facility' }] : [];
 }
 
-export async function findConflicts(
+async function findConflicts(
   { store }: BookingServices,
   drafts: readonly CheckedDraft[],
   { caller: { facilities }, dryRun, bookingIds }: DraftOptions,
 ): Promise<readonly (readonly Conflict[])[]> {
-  const requestedBookings = drafts.map(({ id, body: { externalBookingId }, reservation: { bay, times } }) => ({
+  const requestedBookings = drafts.map(({ id, current, body: { externalBookingId }, reservation: { bay, times } }) => ({
     bay,
     times,
     externalBookingId: id === undefined ? externalBookingId : undefined,
+    current,
   }));
   if (!requestedBookings.some(({ bay, externalBookingId }) => bay || externalBookingId)) return [];
   // A client that can create no booking must not learn which external ids exist.
   const referencesOf = dryRun || facilities.length === 0 ? facilities : undefined;
-  return store.findConflicts(requestedBookings, { bookingIds, holdIds: holdIdsOf(drafts), referencesOf });
+  const conflicts = await store.findConflicts(requestedBookings, {
+    bookingIds,
+    holdIds: holdIdsOf(drafts),
+    referencesOf,
+  });
+  return conflicts.map((ofDraft, index) => (isUnchanged(drafts[index] as CheckedDraft) ? [] : ofDraft));
 }
 
 /** `conflicts` has the conflicts of each draft. `problems` are those of the whole request. */
@@ -126,8 +135,17 @@ export function newBooking({ body, valid }: Draft, now: Date, groupId: string | 
 }
 
 /** The values that a draft with an id gives its booking. */
-export function changeOfDraft({ body, valid }: Draft): BookingChange {
+export function changeOfDraft({ body, reservation: { valid } }: CheckedDraft): BookingChange {
   return { ...pick(updateFields, { ...body, ...valid }), metadata: metadataOf(body) };
+}
+
+/** Whether the draft keeps its booking as it is. It is then not written and has no conflicts. */
+export function isUnchanged(draft: CheckedDraft): boolean {
+  const { current } = draft;
+  if (!current || !draft.reservation.valid) return false;
+  const change = changeOfDraft(draft);
+  // A change whose metadata is undefined keeps the metadata.
+  return updateFields.every((field) => change[field] === undefined || isDeepStrictEqual(current[field], change[field]));
 }
 
 interface HoldUse {

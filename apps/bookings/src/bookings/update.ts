@@ -7,7 +7,7 @@ import { findBooking, writeAtFacility } from './find.ts';
 import { type Booking, bookingResponse, checkIfMatch, errorContextOf, metadataOf } from './resource.ts';
 import type { BookingServices } from './services.ts';
 import { pick, type UpdateField, updateFields } from './storage/columns.ts';
-import { keepsBayAndTimes, lockOne } from './storage/store.ts';
+import { lockOne } from './storage/store.ts';
 
 type UpdateBody = { readonly [F in UpdateField]?: Booking[F] } & { readonly holdId?: string };
 
@@ -26,9 +26,9 @@ export async function updateBooking(
   if (!valid) {
     // The response also reports the conflicts that can already be found.
     const current = await findBooking(store, id, caller);
-    const ignoresHoursAndClosures = keepsBayAndTimes(current, { ...bay, ...times });
-    const options = { bookingIds: [id], holdIds, ignoresHoursAndClosures };
-    const [conflicts = []] = bay ? await store.findConflicts([{ bay, times }], options) : [];
+    const [conflicts = []] = bay
+      ? await store.findConflicts([{ bay, times, current }], { bookingIds: [id], holdIds })
+      : [];
     throw reservationError(reservation, conflicts, errorContextOf(current));
   }
   const change = { ...pick(updateFields, { ...body, ...valid }), metadata: metadataOf(body) };

@@ -41,7 +41,7 @@ export function memberOf(
   const unknownErrors = strict ? findUnknownFields(Object.keys(given), knownFields) : [];
   const errors = [...(hasId && !current ? [unknownId] : []), ...validationErrors, ...unknownErrors];
   return {
-    ...(id !== undefined && { id }),
+    ...(id !== undefined && { id, current }),
     body,
     errors: errors.map((error) => ({ ...error, path: `bookings[${index}].${error.path ?? error.field}` })),
     context: { ...errorContextOf(current ?? body), index },

@@ -1,5 +1,4 @@
 // Handles PUT and DELETE /api/booking-groups/{id}: makes the group what the request says, or deletes its bookings.
-import { isDeepStrictEqual } from 'node:util';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
@@ -8,13 +7,12 @@ import {
   changeOfDraft,
   type Draft,
   draftsError,
-  findConflicts,
   holdIdsOf,
+  isUnchanged,
   newBooking,
   validateDrafts,
 } from '../bookings/drafts.ts';
-import type { Booking, BookingChange } from '../bookings/resource.ts';
-import { updateFields } from '../bookings/storage/columns.ts';
+import type { Booking } from '../bookings/resource.ts';
 import type { Outcome, Wanted } from '../bookings/storage/store.ts';
 import { apiError } from '../errors.ts';
 import { isStrict } from '../http/preferences.ts';
@@ -32,7 +30,7 @@ import type { groupRequestSchema } from './schema.ts';
 export const facilitiesOfGroup = (id: string, { facilities }: Caller): readonly string[] =>
   isUuid(id) ? findLikelyFacilities(facilities, id) : [];
 
-type Changes = Pick<Wanted, 'facilityOfBays' | 'create' | 'update' | 'delete' | 'holdIds'>;
+type Changes = Pick<Wanted, 'facilityOfBays' | 'create' | 'update' | 'delete' | 'holdIds' | 'dryRun'>;
 
 interface Group {
   readonly id: string;
@@ -42,14 +40,14 @@ interface Group {
 }
 
 /**
- * Writes the changes that `plan` returns for the group, or nothing if `plan` returns undefined. If another request
- * changes the group meanwhile, `plan` is called again.
+ * Writes the changes that `plan` returns for the group. If another request changes the group meanwhile, `plan` is called
+ * again.
  */
 async function writeGroup(
   { groups, store, now }: GroupServices,
   request: ApiRequest,
-  plan: (group: Group) => Promise<Changes | undefined>,
-): Promise<{ readonly group: Group; readonly outcome?: Outcome }> {
+  plan: (group: Group) => Promise<Changes>,
+): Promise<{ readonly group: Group; readonly outcome: Outcome }> {
   const id = (request.params.id ?? '').toLowerCase();
   const ifMatch = request.header('if-match');
   for (const facilityId of facilitiesOfGroup(id, request.caller)) {
@@ -59,7 +57,6 @@ async function writeGroup(
       checkIfMatch(ifMatch, members);
       const group = { id, facilityId, members, at: now() };
       const changes = await plan(group);
-      if (!changes) return { group };
       const check = (locked: readonly Booking[]) => groupEtag(locked) === groupEtag(members);
       const lock = groups.lock(facilityId, id);
       const outcome = await store.write({ ...changes, lock, check, at: group.at, sender: request });
@@ -83,11 +80,12 @@ export async function replaceGroup(
   services: GroupServices,
   request: ApiRequest<unknown, Partial<FromSchema<typeof groupRequestSchema>>>,
 ): Promise<EndpointResponse> {
-  const { body, caller, validationErrors } = request;
+  const { body, caller, validationErrors: requestErrors } = request;
+  const { dryRun } = body;
   const strict = isStrict(request.header('prefer'));
   let drafts: readonly Draft[] = [];
   let kept: readonly Booking[] = [];
-  const plan = async ({ id, facilityId, members, at }: Group): Promise<Changes | undefined> => {
+  const plan = async ({ id, facilityId, members, at }: Group): Promise<Changes> => {
     const running = new Map(members.filter((member) => !hasEnded(member, at)).map((member) => [member.id, member]));
     const requests = (body.bookings ?? []).map((input, index, all) => {
       const entry = memberOf(input, index, strict, running);
@@ -95,18 +93,11 @@ export async function replaceGroup(
       return isRepeated ? { ...entry, errors: [...entry.errors, invalidId(index, 'is named twice')] } : entry;
     });
     const bookingIds = [...running.keys()];
-    const options = { caller, now: at, requestErrors: validationErrors, facilityId, bookingIds };
-    drafts = await validateDrafts(services, requests, { ...options, dryRun: body.dryRun });
-    if (body.dryRun) {
-      const conflicts = await findConflicts(services, drafts, { ...options, dryRun: true });
-      if (conflicts.flat().length > 0) throw draftsError(drafts, conflicts);
-      return undefined;
-    }
+    const options = { caller, now: at, requestErrors, dryRun, facilityId, bookingIds };
+    drafts = await validateDrafts(services, requests, options);
     const named = new Set(drafts.flatMap((draft) => draft.id ?? []));
     const created = drafts.filter((draft) => draft.id === undefined);
-    const changed = drafts.filter(
-      (draft) => draft.id !== undefined && !isSame(running.get(draft.id) as Booking, changeOfDraft(draft)),
-    );
+    const changed = drafts.filter((draft) => draft.id !== undefined && !isUnchanged(draft));
     // The conflicts of `write` have this order.
     drafts = [...created, ...changed];
     const changedIds = new Set(changed.map((draft) => draft.id));
@@ -117,11 +108,12 @@ export async function replaceGroup(
       update: changed.map((draft) => ({ id: draft.id as string, change: changeOfDraft(draft) })),
       delete: bookingIds.filter((member) => !named.has(member)),
       holdIds: holdIdsOf(drafts),
+      dryRun,
     };
   };
   const { group, outcome } = await writeGroup(services, request, plan);
-  if (!outcome) return { status: 200, body: { bookings: [] }, headers: { ETag: `"${groupEtag(group.members)}"` } };
   if (outcome.conflicts.length > 0) throw draftsError(drafts, outcome.conflicts);
+  if (dryRun) return { status: 200, body: { bookings: [] }, headers: { ETag: `"${groupEtag(group.members)}"` } };
   const bookings = [...kept, ...outcome.bookings].toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
   return groupResponse(200, group.id, bookings, services.link);
 }
@@ -136,8 +128,3 @@ const invalidId = (index: number, hint: string): ValidationError => ({
   hint,
   path: `bookings[${index}].id`,
 });
-
-/** A change whose metadata is undefined keeps the metadata. */
-function isSame(current: Booking, change: BookingChange): boolean {
-  return updateFields.every((field) => change[field] === undefined || isDeepStrictEqual(current[field], change[field]));
-}

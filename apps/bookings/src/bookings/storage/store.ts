@@ -15,7 +15,7 @@ import {
 import type { Caller } from '../../auth/caller.ts';
 import { type Exceptions, type FoundBay, readBayStates } from '../../availability/bay-states.ts';
 import type { Bay } from '../../availability/reservation.ts';
-import { type Conflict, type ConflictOptions, findConflicts } from '../../availability/rule.ts';
+import { type Conflict, findConflicts } from '../../availability/rule.ts';
 import { type Author, type BookingChange as Change, changeValues } from '../../changes/log.ts';
 import { apiError } from '../../errors.ts';
 import { useHold } from '../../holds/store.ts';
@@ -69,6 +69,8 @@ export interface Wanted {
   readonly sender: Sender;
   /** The response to store. Undefined if the request had no Idempotency-Key. */
   readonly response?: NewResponse | undefined;
+  /** Whether only conflicts are found. External ids of other facilities are then none, because nothing is booked. */
+  readonly dryRun?: boolean | undefined;
 }
 
 export interface Outcome {
@@ -83,6 +85,8 @@ export interface RequestedBooking {
   readonly bay: Bay | undefined;
   readonly times: Times | undefined;
   readonly externalBookingId?: string | null | undefined;
+  /** The stored booking that the request updates. */
+  readonly current?: Booking | undefined;
 }
 
 interface LookOptions extends Exceptions {
@@ -135,11 +139,11 @@ export function createBookingStore(db: Database) {
      */
     findConflicts: (
       requestedBookings: readonly RequestedBooking[],
-      options: LookOptions & ConflictOptions,
+      options: LookOptions,
     ): Promise<readonly (readonly Conflict[])[]> =>
       transaction(db, async (tx) => {
         const { conflictsOf } = await look(tx, requestedBookings, options);
-        return requestedBookings.map((_requested, index) => conflictsOf(index, options));
+        return requestedBookings.map(({ current }, index) => conflictsOf(index, current));
       }),
   };
 }
@@ -151,7 +155,7 @@ export const lockOne =
 
 async function write(tx: Transaction, wanted: Wanted): Promise<Outcome | undefined> {
   const { facilityOfBays: facilityId, create = [], update = [], delete: deleted = [], lock, check } = wanted;
-  const { holdIds = [], response, sender } = wanted;
+  const { holdIds = [], response, sender, dryRun } = wanted;
   const [first] = create;
   if (first) await storeResponse(tx, response, first);
   const requested: readonly RequestedBooking[] = [
@@ -163,18 +167,20 @@ async function write(tx: Transaction, wanted: Wanted): Promise<Outcome | undefin
   const [, locked = [], { bayOf, conflictsOf }] = await Promise.all([
     facilityId === undefined ? undefined : lockBays(tx, facilityId, bayIds),
     lock?.(tx),
-    look(tx, requested, { bookingIds, holdIds }),
+    look(tx, requested, { bookingIds, holdIds, referencesOf: dryRun ? sender.caller.facilities : undefined }),
   ]);
   const byId = new Map(locked.map((booking) => [booking.id, booking]));
   if (bookingIds.some((id) => !byId.has(id)) || check?.(locked) === false) return undefined;
   const current = (id: string) => byId.get(id) as Booking;
   const conflicts = requested.map((_requested, index) => {
     const updated = update[index - create.length];
-    const ignoresHoursAndClosures = updated && keepsBayAndTimes(current(updated.id), updated.change);
-    return conflictsOf(index, { ignoresHoursAndClosures });
+    return conflictsOf(index, updated && current(updated.id));
   });
-  if (conflicts.some((ofBooking) => ofBooking.length > 0))
-    throw new Rollback<Outcome>({ bookings: update.map(({ id }) => current(id)), conflicts });
+  const hasConflicts = conflicts.some((ofBooking) => ofBooking.length > 0);
+  if (hasConflicts || dryRun) {
+    const bookings = update.map(({ id }) => current(id));
+    throw new Rollback<Outcome>({ bookings, conflicts: hasConflicts ? conflicts : [] });
+  }
   const locationOf = (index: number) => bayOf(index)?.locationId as string;
   const created = create.map((booking, index) => ({ ...booking, locationId: locationOf(index) }));
   const updated = update.map(({ id, change }, index) =>
@@ -292,8 +298,9 @@ async function look(tx: Transaction, requestedBookings: readonly RequestedBookin
   const [used] = await Promise.all([findUsedIds(tx, externalIds, options.referencesOf), ...reads]);
   const intervals = requestedBookings.map(({ times }) => times && intervalOf(times));
   const bayOf = (index: number) => bays.get(requestedBookings[index] as RequestedBooking);
-  const conflictsOf = (index: number, conflictOptions: ConflictOptions): readonly Conflict[] => {
+  const conflictsOf = (index: number, current: Booking | undefined): readonly Conflict[] => {
     const requested = requestedBookings[index] as RequestedBooking;
+    const ignoresHoursAndClosures = current && keepsBayAndTimes(current, { ...requested.bay, ...requested.times });
     const { externalBookingId: id } = requested;
     const isUsed = id && (used.has(id) || externalIds.indexOf(id) !== externalIds.lastIndexOf(id));
     const conflicts = isUsed ? [idUsed] : [];
@@ -305,7 +312,9 @@ async function look(tx: Transaction, requestedBookings: readonly RequestedBookin
     const bookings = others.flatMap((interval) => interval ?? []);
     return [
       ...conflicts,
-      ...findConflicts(bay && { ...bay, bookings: [...bay.bookings, ...bookings] }, intervals[index], conflictOptions),
+      ...findConflicts(bay && { ...bay, bookings: [...bay.bookings, ...bookings] }, intervals[index], {
+        ignoresHoursAndClosures,
+      }),
     ];
   };
   return { bayOf, conflictsOf };
@@ -341,6 +350,6 @@ function throwOverlap(error: unknown): never {
   throw error;
 }
 
-export function keepsBayAndTimes(current: Booking, { bayId, startDate, endDate }: Partial<Bay & Times>): boolean {
+function keepsBayAndTimes(current: Booking, { bayId, startDate, endDate }: Partial<Bay & Times>): boolean {
   return bayId === current.bayId && startDate === current.startDate && endDate === current.endDate;
 }
