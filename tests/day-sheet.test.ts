@@ -226,6 +226,11 @@ describeInChromium('the day sheet', () => {
     const page = await system.open(queryOf('2027-10-31'), tall);
     const labels = await page.locator('.times span').allTextContents();
     expect(labels.slice(3, 9)).toEqual(['01:30', '02:00 CEST', '02:30 CEST', '02:00 CET', '02:30 CET', '03:00']);
+    await page.setViewportSize({ width: 768, height: 1_700 });
+    expect(
+      await page.evaluate(`[...document.querySelectorAll('.times span')].some((s) => s.scrollWidth > s.clientWidth)`),
+    ).toBe(false);
+    await page.setViewportSize(tall.viewport);
     await page.locator('.column[data-bay="bay-n1-02"]').click({ position: { x: 20, y: 6 * 28 + 5 } });
     await fill(page, { Name: 'Twice', 'Repeat weekly: number of weeks': '2' });
     await press(page, 'Check the dates');
