@@ -1,5 +1,5 @@
 // Finds bookings of all days by name, reference, phone, note or other metadata.
-import type { BookingLocation } from '@bay-booking/client';
+import type { BookingLocation, BookingSearch } from '@bay-booking/client';
 import { client } from '../api.ts';
 import { type Day, nameOf, type SheetBooking } from '../day/day.ts';
 import { dateAt, rangeOf } from '../day/time.ts';
@@ -17,7 +17,7 @@ const pageSize = 100;
 async function* findPages(text: string, isActive: boolean): AsyncGenerator<readonly SheetBooking[]> {
   const now = Date.now();
   const seen = new Set<string>();
-  const search = async (query: object) =>
+  const search = async (query: BookingSearch) =>
     (await client.request('searchBookings', { query: { isActive, pageSize, ...query } })).data;
   for (let window = 0; window < maxWindows; window += 1) {
     const [near, far] = [window, window + 1].map((count) =>
