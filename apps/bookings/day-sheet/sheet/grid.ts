@@ -33,10 +33,10 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
   function drawBooking(booking: SheetBooking): HTMLElement {
     const [name, range, details] = [nameOf(booking), rangeOf(booking, day), detailsOf(booking)];
     const closed = closedTimeOf(day, booking.bayId, intervalOf(booking));
-    const texts = [range, details, closed].filter((text) => text !== undefined && text !== '');
-    const label = `${[name, ...texts].join(' ')}, ${day.bays[columnOf.get(booking.bayId) ?? 0]?.name}`;
-    const content = texts.flatMap((text) => [' ', h('bdi', {}, text)]);
-    const part = drawEntry(booking, 'booking', label, h('strong', {}, h('bdi', {}, name)), ...content);
+    const more = [details, closed].filter((text) => text !== undefined && text !== '').join(' ');
+    const label = `${[name, range, more].filter(Boolean).join(' ')}, ${day.bays[columnOf.get(booking.bayId) ?? 0]?.name}`;
+    const content = [h('strong', {}, name), ' ', h('bdi', {}, range), more !== '' && ` ${more}`];
+    const part = drawEntry(booking, 'booking', label, ...content);
     part.classList.toggle('in-closed-time', closed !== undefined);
     part.classList.toggle('filtered', !matches(booking, filter));
     return part;
@@ -156,8 +156,8 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
     else if (part && cell)
       openEmpty({ ...cell, lastBay: cell.bay, lastRow: Math.min(cell.row + 1, frame.rowCount - 1) });
   });
-  for (const id of day.bookings.keys()) update(id);
   updateSchedule();
+  for (const id of day.bookings.keys()) update(id);
   frame.preparePrint();
   return { ...frame, update, updateSchedule, hold, entriesAt, setFilter, showRejection, hideRejection };
 }
