@@ -1,5 +1,5 @@
 // Finds and lists the bookings that a closure or new opening hours meet.
-import type { OpeningHours, SetOpeningHours } from '@bay-booking/client';
+import type { SetOpeningHours } from '@bay-booking/client';
 import { createSchedule } from '../../src/opening-hours/schedule.ts';
 import { intervalOf } from '../../src/time/interval.ts';
 import { client } from '../api.ts';
@@ -29,17 +29,13 @@ export function listBookings(
 
 const maxCompared = 20_000;
 
-/** Finds the bookings that are inside the opening hours now and would not be inside the new ones. */
-export async function findOutside(day: Day, before: OpeningHours, after: SetOpeningHours) {
-  const [current, next] = [
-    createSchedule(before, day.timeZone),
-    createSchedule({ exceptions: [], ...after }, day.timeZone),
-  ];
+/** Finds the bookings that have not ended and would be outside the opening hours. */
+export async function findOutside(day: Day, hours: SetOpeningHours) {
+  const schedule = createSchedule({ exceptions: [], ...hours }, day.timeZone);
   const ids = day.bays.map(({ id }) => id);
   const found = await findBookings(client, ids, { startDate: new Date().toISOString() }, maxCompared);
   const outside = found
-    .filter((booking) => before.alwaysOpen || current.isOpenThroughout(intervalOf(booking)))
-    .filter((booking) => !next.isOpenThroughout(intervalOf(booking)))
+    .filter((booking) => !schedule.isOpenThroughout(intervalOf(booking)))
     .sort((a, b) => a.startDate.localeCompare(b.startDate));
   return { outside, isComplete: found.length < maxCompared };
 }

@@ -89,8 +89,8 @@ export function openHours(day: Day, original: OpeningHours, draft?: Draft): void
           read: () => client.locations.getOpeningHours(id),
           changesIn: (current: OpeningHours) => changesBetween(shownHours(original), shownHours(current), day),
         };
-        const isSaved = await ifUnchanged(target, async ({ etag, ...current }) => {
-          if (change && seen !== JSON.stringify(change) && (await showOutside(current, change, opened))) return false;
+        const isSaved = await ifUnchanged(target, async ({ etag }) => {
+          if (change && seen !== JSON.stringify(change) && (await showOutside(change, opened))) return false;
           if (change) await client.locations.setOpeningHours(id, change, { ifMatch: etag });
           else await client.locations.deleteOpeningHours(id, { ifMatch: etag });
           return true;
@@ -112,8 +112,8 @@ export function openHours(day: Day, original: OpeningHours, draft?: Draft): void
   });
 
   /** Shows the bookings outside the new hours. Returns whether there are any. */
-  async function showOutside(current: OpeningHours, change: SetOpeningHours, opened: Form): Promise<boolean> {
-    const { outside, isComplete } = await findOutside(day, current, change).catch((error: unknown) => {
+  async function showOutside(change: SetOpeningHours, opened: Form): Promise<boolean> {
+    const { outside, isComplete } = await findOutside(day, change).catch((error: unknown) => {
       // The service says what is wrong with hours such as 25:00.
       if (error instanceof RangeError) return { outside: [], isComplete: true };
       throw error;
