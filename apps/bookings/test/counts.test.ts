@@ -1,7 +1,7 @@
 // Tests that the counts of bookings stay correct during concurrent writes, compactions, recounts and imports.
 import { connectDatabase, query, transaction } from '@bay-booking/service/database/database';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import type { Criteria } from '../src/bookings/search/criteria.ts';
+import type { Criteria } from '../src/bookings/search/conditions.ts';
 import { createSearchStore } from '../src/bookings/search/store.ts';
 import { bookingState } from '../src/bookings/storage/columns.ts';
 import { compactChanges } from '../src/changes/compaction.ts';

@@ -4,7 +4,7 @@
 import { connectDatabase, type Database, query } from '@bay-booking/service/database/database';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { Criteria } from '../src/bookings/search/criteria.ts';
+import type { Criteria } from '../src/bookings/search/conditions.ts';
 import { createSearchStore } from '../src/bookings/search/store.ts';
 import { bookingState } from '../src/bookings/storage/columns.ts';
 import { recount } from '../src/changes/recount.ts';

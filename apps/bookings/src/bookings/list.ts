@@ -7,7 +7,7 @@ import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import type { ApiRequest } from '../http/shared-services.ts';
 import { bookingItem } from './resource.ts';
-import type { Criteria } from './search/criteria.ts';
+import type { Criteria } from './search/conditions.ts';
 import { type BookingFilter, mergeSearch, type SearchBody, type SearchQuery } from './search/filter.ts';
 import type { SearchResult } from './search/store.ts';
 import type { BookingServices } from './services.ts';

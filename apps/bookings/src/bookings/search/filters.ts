@@ -1,5 +1,5 @@
-// Defines every filter of GET /api/bookings in one table: its schema, its SQL condition, and whether an index finds the
-// few bookings that match. The search, its totals, the OpenAPI document and the types derive from this table.
+// Defines every filter of GET /api/bookings in one table: its schema and its SQL condition. The search, the
+// OpenAPI document and the types derive from this table.
 import { textSchema } from '@bay-booking/common/text';
 import type { FromSchema } from 'json-schema-to-ts';
 import { oneOf, type Size } from '../../database/sql.ts';
@@ -13,8 +13,6 @@ interface Filter {
   readonly condition: (size: Size) => string;
   /** The parameters of the placeholders, which repeat. Default: the filter itself. */
   readonly parameters?: readonly string[];
-  /** Whether an index finds the few bookings that match. */
-  readonly isSelective: boolean;
 }
 
 export const maxDaysOfText = 400;
@@ -25,32 +23,27 @@ const contains = (column: string): string =>
   `else ${column} ~ ?::text end`;
 
 export const filters = {
-  ids: { schema: idsSchema('Booking IDs.'), condition: (size) => `id ${oneOf(size, 'uuid')}`, isSelective: true },
+  ids: { schema: idsSchema('Booking IDs.'), condition: (size) => `id ${oneOf(size, 'uuid')}` },
   externalBookingIds: {
     schema: idsSchema('External booking IDs.'),
     condition: (size) => `external_booking_id ${oneOf(size)}`,
-    isSelective: true,
   },
   correlationIds: {
     schema: idsSchema('Correlation IDs.'),
     condition: (size) => `correlation_id ${oneOf(size)}`,
-    isSelective: true,
   },
   groupIds: {
     schema: idsSchema('Group IDs.'),
     condition: (size) => `group_id ${oneOf(size, 'uuid')}`,
-    isSelective: true,
   },
-  bayIds: { schema: idsSchema('Bay IDs.'), condition: (size) => `bay_id ${oneOf(size)}`, isSelective: true },
+  bayIds: { schema: idsSchema('Bay IDs.'), condition: (size) => `bay_id ${oneOf(size)}` },
   locationIds: {
     schema: idsSchema('Location IDs. They change the meaning of startDate and endDate.'),
     condition: (size) => `location_id ${oneOf(size)}`,
-    isSelective: false,
   },
   userAlias: {
     schema: { ...textSchema, description: 'The whole alias, case-sensitive.' },
     condition: () => 'user_alias = ?::text',
-    isSelective: true,
   },
   metadata: {
     schema: {
@@ -59,7 +52,6 @@ export const filters = {
       description: 'metadata[order]=7 finds bookings with this field. If there are several, all must match.',
     },
     condition: () => 'metadata @> ?::jsonb',
-    isSelective: true,
   },
   text: {
     schema: {
@@ -73,7 +65,6 @@ export const filters = {
       `(${contains('user_alias')} or ${contains('external_booking_id')} or ` +
       `(metadata is not null and exists (select from jsonb_each_text(metadata) where ${contains('value')})))`,
     parameters: ['text', 'textPattern'],
-    isSelective: false,
   },
 } as const satisfies Record<string, Filter>;
 
