@@ -217,7 +217,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     const output = await runCommand('bookings', environment, 'distribute.ts');
     expect(output).toMatch(/^booking_change is distributed by facility_id\n/);
     expect(output).not.toMatch(/^booking is/m);
-    expect(await runCommand('bookings', environment, 'recount.ts')).toMatch(/^0 counts corrected/);
+    expect(await runCommand('bookings', environment, 'recount.ts')).toMatch(/^0 changes added/);
     expect(await applyNextRelease(coordinator)).toHaveLength(1);
   });
 

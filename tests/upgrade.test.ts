@@ -169,6 +169,6 @@ afterAll(() => previous?.remove());
     expect(wereCreated).toEqual([...expected.keys()]);
     const { body } = await call<{ total: number }>('GET', '/api/bookings?pageSize=1');
     expect(body.total).toBe(expected.size);
-    expect(await runCommand('bookings', owner, 'recount.ts')).toBe('0 counts corrected\n');
+    expect(await runCommand('bookings', owner, 'recount.ts')).toBe('0 changes added to the log\n');
   },
 );

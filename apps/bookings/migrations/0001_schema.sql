@@ -175,14 +175,13 @@ create table booking_reference (
   booking_id uuid not null
 );
 
--- The log of changes: totals, feed, webhooks, history and retention read it (docs/decisions.md).
+-- The log of changes: feed, webhooks, history and retention read it (docs/decisions.md).
 create table booking_change (
   facility_id text not null,
   booking_id uuid not null,
   -- The version of the booking after the change. A deletion counts as one more version.
   version integer not null,
-  -- The change number, in the order in which readers see the changes of the facility. Null until compaction, which also
-  -- counts the change in booking_count.
+  -- The change number, in the order in which readers see the changes of the facility. Null until compaction.
   number bigint,
   -- The number of the change with which the booking came to this facility. Set with number.
   first_number bigint,
@@ -205,7 +204,7 @@ create table booking_change (
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02);
 -- The feed.
 create unique index booking_change_by_number on booking_change (facility_id, number) where number is not null;
--- Compaction, totals and the feed find the changes without a number, compaction in this order.
+-- Compaction and the feed find the changes without a number, compaction in this order.
 create index booking_change_unnumbered on booking_change (facility_id, booking_id, version) where number is null;
 -- The history of a facility, newest first.
 create index booking_change_by_time on booking_change (facility_id, at) where number is not null;
@@ -221,19 +220,6 @@ create index booking_change_superseded on booking_change (at) where number is no
 -- Deletions whose personal data PERSONAL_DATA_DAYS erases.
 create index booking_change_personal on booking_change ((before ->> 'endDate'))
   where after is null and other_facility_id is null and before ->> 'userAlias' <> 'erased';
-
--- How many bookings start in an interval, for totals and far pages. The changes without a number are not yet counted
--- here, so a sum over both tables is exact.
-create table booking_count (
-  facility_id text not null,
-  -- '' for the facility as a whole.
-  location_id text not null,
-  -- In hours: 1 (only of facilities), 24, 768.
-  span smallint not null,
-  begins timestamptz(0) not null,
-  n integer not null,
-  constraint booking_count_pk primary key (facility_id, location_id, span, begins)
-) with (fillfactor = 80);
 
 ----------------------------------------------------------------------------------------------------- holds
 

@@ -34,7 +34,6 @@ export function listJobs({ db, config, erasure, idempotency, holds, proofs }: Jo
     { name: 'idempotency keys', intervalMs: 15 * minute, run: () => idempotency.deleteExpired(new Date()) },
     { name: 'expired holds', intervalMs: minute, run: () => holds.deleteExpired() },
     { name: 'DPoP proofs', intervalMs: 5 * minute, run: () => proofs.deleteExpired() },
-    // A total is calculated from the bins and from each change that this job has not yet added to the bins.
     { name: 'compaction', intervalMs: 10_000, run: () => compactChanges(db) },
     {
       name: 'retention of the change feed',

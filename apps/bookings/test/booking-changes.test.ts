@@ -1,5 +1,5 @@
 // Tests the change feed: GET /api/booking-changes.
-import { query } from '@bay-booking/service/database/database';
+import { connectDatabase, query, transaction } from '@bay-booking/service/database/database';
 import { read } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Response } from 'supertest';
@@ -9,8 +9,10 @@ import { createFeedStore } from '../src/changes/feed/store.ts';
 import { recount } from '../src/changes/recount.ts';
 import { removeExpiredChanges, removeFromFeed } from '../src/changes/retention.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { isTransactionWaiting } from './support/lock-waits.ts';
 import { importPlaces } from './support/places.ts';
 import { baseUrl, createTestSystem, type TestSystem } from './support/test-system.ts';
+import { until } from './support/until.ts';
 
 interface Item {
   readonly state: string;
@@ -233,6 +235,37 @@ test('a recount adds changes to the feed that were made outside the service', as
   expect(items.map(({ id, state }) => `${id} ${state}`).toSorted()).toEqual(
     [`${updated.id} updated`, `${deleted.id} deleted`].toSorted(),
   );
+});
+
+test('a rejected booking does not append to the log of changes', async () => {
+  const body = bookingBody({ bayId: 'bay-n1-09' });
+  await system.call('POST', '/api/bookings', { body });
+  const changes = () =>
+    query(system.db, 'select facility_id, booking_id, version from booking_change order by 1, 2, 3');
+  const before = await changes();
+  expect(before.length).toBeGreaterThan(0);
+  expect((await system.call('POST', '/api/bookings', { body })).status).toBe(400);
+  expect(await changes()).toEqual(before);
+});
+
+test('a recount may take longer than the time limits of its role', async () => {
+  const limits = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout'];
+  const known = await query<{ name: string }>(system.db, 'select name from pg_settings where name = any($1)', [limits]);
+  const url = new URL(system.databaseUrl);
+  url.searchParams.set('options', known.map(({ name }) => `-c ${name}=1s`).join(' '));
+  const limited = connectDatabase({ url: url.href, applicationName: 'recount', poolMax: 1 });
+  const recounted = await transaction(system.db, async (tx) => {
+    await query(tx, "select from facility where id = 'fac-north' for no key update");
+    const result = recount(limited, bookingState).catch((error: unknown) => error);
+    await until(
+      () => isTransactionWaiting(system.db),
+      (isWaiting) => isWaiting,
+    );
+    await query(tx, 'select pg_sleep(1.2)');
+    return { result };
+  });
+  expect(await recounted.result).toBe(0);
+  await limited.destroy();
 });
 
 test('after a restore, numbers continue above all earlier ones, and readers get 410 once', async () => {

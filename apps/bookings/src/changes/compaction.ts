@@ -1,5 +1,4 @@
-// Compacts the log: numbers a facility's changes in the order that readers see and adds them to the bins
-// (totals/bins.ts).
+// Compacts the log: numbers a facility's changes in the order that readers see.
 //
 // A PostgreSQL sequence cannot number the changes, because transactions do not commit in the order of their numbers. A
 // reader that continues after the highest number would miss a lower number that is committed later. Changes are
@@ -7,7 +6,6 @@
 // (docs/decisions.md).
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { checkNotRestored, handleRestore } from './restore.ts';
-import { addBins, binsOfStarts, startsOf } from './totals/bins.ts';
 
 const lockStatement = 'select id from facility where id = $1 for no key update';
 /** Returns no row if another transaction has locked the facility. */
@@ -20,9 +18,9 @@ const tryLockStatement = `${lockStatement} skip locked`;
 const defaultBatchSize = 2_000;
 
 /**
- * Numbers up to `batchSize` changes (`numbered`), raises the facility's number (`headed`) and adds the changes to the
- * bins. The statement runs after the lock, so it sees the numbers that the previous holder of the lock has given.
- * `batchSize` is not a parameter, because the plan depends on it.
+ * Numbers up to `batchSize` changes (`numbered`) and raises the facility's number (`headed`). The statement runs after
+ * the lock, so it sees the numbers that the previous holder of the lock has given. `batchSize` is not a parameter,
+ * because the plan depends on it.
  */
 const compactStatement = (batchSize: number): string => `with unnumbered as (
   select booking_id, version, action,
@@ -42,16 +40,10 @@ const compactStatement = (batchSize: number): string => `with unnumbered as (
     first_number = coalesce(created_number, superseded.first_number, pending.number)
   from pending left join superseded on superseded.booking_id = pending.booking_id
   where change.facility_id = $1 and change.booking_id = pending.booking_id and change.version = pending.version
-  returning change.number, facility_id, change.action, before, after
+  returning change.number
 ), headed as (
   update facility set change_number = (select max(number) from numbered)
   where id = $1 and exists (select from numbered)
-), starts as (
-  ${startsOf('numbered')}
-), bins as (
-  ${binsOfStarts}
-), added as (
-  ${addBins}
 )
 select count(*)::int as changes from numbered`;
 
@@ -67,7 +59,7 @@ export function lockFacility(tx: Transaction, facilityId: string): void {
 }
 
 /**
- * Numbers and counts a batch of the committed changes without a number. Returns whether there may be more. The
+ * Numbers a batch of the committed changes without a number. Returns whether there may be more. The
  * transaction must have locked the facility.
  */
 export async function compactFacility(
@@ -80,7 +72,7 @@ export async function compactFacility(
   return batch?.changes === batchSize;
 }
 
-/** Numbers and counts changes, up to some batches in up to 1000 facilities. Returns whether there may be more. */
+/** Numbers changes, up to some batches in up to 1000 facilities. Returns whether there may be more. */
 export async function compactChanges(db: Database, batchSize = defaultBatchSize): Promise<boolean> {
   await handleRestore(db);
   const facilities = await query<{ id: string }>(db, facilitiesStatement, [maxFacilities]);

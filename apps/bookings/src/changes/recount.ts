@@ -1,8 +1,7 @@
-// Corrects the bins and adds missing changes to the log, after somebody has changed bookings outside the service.
+// Adds missing changes to the log, after somebody has changed bookings outside the service.
 import { type Database, query, send, transaction } from '@bay-booking/service/database/database';
 import { lockFacility } from './compaction.ts';
 import { beforeTime } from './log.ts';
-import { correctBins } from './totals/bins.ts';
 
 /** `transaction_timeout` exists since PostgreSQL 17. */
 const removeTimeouts = `select set_config(name, '0', true) from pg_settings where name in
@@ -32,21 +31,26 @@ select $1, booking_id, version + 1, now(), 'deleted', before, ${beforeTime} from
   where facility_id = $1 order by booking_id, version desc
 ) last where before is not null and not exists (select from booking where facility_id = $1 and id = booking_id)`;
 
+const counted = (insert: string): string =>
+  `with added as (${insert} returning 1) select count(*)::int as n from added`;
+
 /**
- * Can run while requests write bookings. Returns the number of bins that were wrong. `bookingState` is the SQL
+ * Can run while requests write bookings. Returns the number of changes that were missing. `bookingState` is the SQL
  * expression for the state of a row of `booking`.
  */
 export async function recount(db: Database, bookingState: string): Promise<number> {
-  let wrongBins = 0;
+  let missing = 0;
   for (const { id } of await query<{ id: string }>(db, facilitiesStatement)) {
-    wrongBins += await transaction(db, async (tx) => {
+    missing += await transaction(db, async (tx) => {
       // Reading all bookings of a large facility can take minutes.
       send(tx, removeTimeouts);
       lockFacility(tx, id);
-      send(tx, addChanged(bookingState), [id]);
-      send(tx, addDeleted, [id]);
-      return (await query(tx, correctBins, [id])).length;
+      const added = [
+        ...(await query<{ n: number }>(tx, counted(addChanged(bookingState)), [id])),
+        ...(await query<{ n: number }>(tx, counted(addDeleted), [id])),
+      ];
+      return added.reduce((sum, { n }) => sum + n, 0);
     });
   }
-  return wrongBins;
+  return missing;
 }

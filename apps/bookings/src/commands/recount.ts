@@ -1,5 +1,5 @@
-// The command `npm run recount`: after a change of bookings outside the service, corrects the counts from which the
-// totals of long lists are calculated, and adds the missing changes to the log. The service can run meanwhile.
+// The command `npm run recount`: adds the changes to the log that are missing after bookings were changed outside the
+// service. The service can run meanwhile.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { withDatabase } from '@bay-booking/service/with-database';
@@ -12,7 +12,7 @@ const queryTimeout = 3_600_000;
 runCommand(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   await withDatabase({ url, applicationName: 'recount', queryTimeout }, async (db) => {
-    const corrected = await recount(db, bookingState);
-    process.stdout.write(`${corrected} counts corrected\n`);
+    const missing = await recount(db, bookingState);
+    process.stdout.write(`${missing} changes added to the log\n`);
   });
 });

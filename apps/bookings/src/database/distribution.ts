@@ -9,7 +9,7 @@ const byFacility = (...tables: string[]) => tables.map((table) => ({ table, colu
 export const distribution: Distribution = {
   colocated: [
     { table: 'facility', column: 'id' },
-    ...byFacility('location', 'bay', 'booking', 'booking_change', 'booking_count', 'booking_closure', 'booking_hold'),
+    ...byFacility('location', 'bay', 'booking', 'booking_change', 'booking_closure', 'booking_hold'),
   ],
   independent: [
     { table: 'booking_reference', column: 'external_booking_id' },

@@ -4,9 +4,7 @@ import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import type { RecordKind } from '@bay-booking/records/record';
 import { send, type Transaction } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
-import { binOf, locationSpans } from '../changes/totals/bins.ts';
 import { responseSchema } from '../http/schemas.ts';
-import { lockFacility } from '../places/locks.ts';
 import { placeReads, upsertPlaces } from './places.ts';
 import { removePlace } from './removal.ts';
 
@@ -33,16 +31,6 @@ on conflict (facility_id, id) do update set location_id = excluded.location_id, 
   description = excluded.description, kind = excluded.kind, bookable = excluded.bookable, removed_at = null`;
 /** Moves the bookings of bay $2 to location $3. */
 const moveBookings = 'update booking set location_id = $3 where facility_id = $1 and bay_id = $2';
-/**
- * Moves the counts of the bookings of bay $2 from location $3 to location $4 (changes/totals/bins.ts). Every
- * transaction that writes counts must lock the row of the facility.
- */
-const moveCounts = `insert into booking_count (facility_id, location_id, span, begins, n)
-select $1, moved.id, span, ${binOf('start_date', 'span')}, sum(sign)
-from booking cross join (values ($3::text, -1), ($4::text, 1)) moved (id, sign)
-cross join (values ${locationSpans.map((span) => `(${span})`).join(', ')}) bins (span)
-where facility_id = $1 and bay_id = $2 group by 2, 3, 4 order by 2, 3, 4
-on conflict (facility_id, location_id, span, begins) do update set n = booking_count.n + excluded.n`;
 
 const table = {
   table: 'bay',
@@ -74,12 +62,6 @@ export const createBayKind = (link: MakeLink): RecordKind<Bay> => ({
     const { outcomes, rows, written, facilityOf } = await upsertPlaces<Bay>(tx, table, records, {
       context,
       complete: (record, before) => ({ ...defaults, ...(context.missing === 'keep' && before), ...record }),
-      // Before the bays (places/locks.ts).
-      lock: async (stored, ownerOf) => {
-        const moving = records.filter(({ id, locationId: to }) => (stored.get(id)?.record.locationId ?? to) !== to);
-        const facilityIds = new Set(moving.flatMap((bay) => ownerOf(bay) ?? []));
-        await Promise.all([...facilityIds].map((id) => lockFacility(tx, id)));
-      },
     });
     for (const bay of written) moveBay(tx, facilityOf(bay) as string, bay, rows.get(bay.id)?.record.locationId);
     return outcomes;
@@ -91,5 +73,4 @@ export const createBayKind = (link: MakeLink): RecordKind<Bay> => ({
 function moveBay(tx: Transaction, facilityId: string, { id, locationId }: Bay, oldLocation: string | undefined): void {
   if (oldLocation === undefined || oldLocation === locationId) return;
   send(tx, moveBookings, [facilityId, id, locationId]);
-  send(tx, moveCounts, [facilityId, id, oldLocation, locationId]);
 }

@@ -69,8 +69,6 @@ interface Upsert<R> {
   readonly context: ChangeContext;
   /** Adds the fields that a record leaves out. */
   readonly complete: (record: R, before: R | undefined) => R;
-  /** Gets the rows before they are written. */
-  readonly lock?: (rows: ReadonlyMap<string, FoundRow<R>>, facilityOf: FacilityOf<R>) => Promise<void>;
 }
 
 /** Writes locations or bays. Also returns the rows as they were. Each statement writes rows of one facility. */
@@ -78,7 +76,7 @@ export async function upsertPlaces<R extends { readonly id: string }>(
   tx: Transaction,
   place: PlaceTable<R> & { readonly parent: PlaceKind; readonly write: string },
   records: readonly R[],
-  { context, complete, lock }: Upsert<R>,
+  { context, complete }: Upsert<R>,
 ) {
   const { table, parent, write } = place;
   const parentOf = (record: R): string => String(record[`${parent}Id` as keyof R]);
@@ -90,7 +88,6 @@ export async function upsertPlaces<R extends { readonly id: string }>(
   };
   const ids = records.map(({ id }) => id);
   const rows = await findRows<R>(tx, place, ids);
-  await lock?.(rows, facilityOf);
   const outcomes = records.map((record) => {
     const row = rows.get(record.id);
     const before = row?.isActive ? row.record : undefined;

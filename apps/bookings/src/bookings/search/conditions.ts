@@ -2,7 +2,7 @@
 import { hashOfBay, oneOf, type Size } from '../../database/sql.ts';
 import { bookedRange } from '../storage/columns.ts';
 import type { BookingFilter, TimeFilter } from './filter.ts';
-import { type FilterName, filterCondition, filterNames } from './filters.ts';
+import { filterCondition, filterNames } from './filters.ts';
 
 export interface Criteria extends BookingFilter {
   /** The facilities to search. Never empty. */
@@ -30,7 +30,8 @@ export function conditionsOf(criteria: Criteria): readonly Condition[] {
   for (const name of filterNames) {
     if (criteria[name] === undefined) continue;
     const [sql, parameters] = filterCondition(name, sizeOf(criteria[name]));
-    conditions.push(condition(sql, ...parameters.map((parameter) => parameterOf(criteria[parameter as FilterName]))));
+    const values = parameters.map((parameter) => parameterOf(criteria[parameter as keyof Criteria]));
+    conditions.push(condition(sql, ...values));
   }
   if (time) conditions.push(...timeConditions(time, bayIds));
   if (isActive !== undefined) conditions.push(condition(`end_date ${isActive ? '>' : '<='} ?::timestamptz`, now));

@@ -11,7 +11,7 @@ interface Filter {
   readonly schema: object;
   /** SQL in which placeholders stand for the value, or for an array of values. */
   readonly condition: (size: Size) => string;
-  /** The parameters of the placeholders, which repeat. Default: the filter itself. */
+  /** The members of the criteria whose values the placeholders stand for; they repeat. Default: the filter itself. */
   readonly parameters?: readonly string[];
 }
 
