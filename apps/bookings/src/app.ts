@@ -3,6 +3,7 @@ import { formats } from '@bay-booking/common/date-times';
 import { linksBelow } from '@bay-booking/common/links';
 import { scopesOf } from '@bay-booking/common/scopes';
 import { collectDatabaseMetrics, type Database, logOutages } from '@bay-booking/service/database/database';
+import { mountEndpoints } from '@bay-booking/service/http/api/router';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
 import { type Logger, oncePerMinute } from '@bay-booking/service/logging';
@@ -36,8 +37,7 @@ import { createHoldEndpoints } from './holds/endpoints.ts';
 import { createHoldStore, endHoldRights } from './holds/store.ts';
 import { createRateLimit } from './http/rate-limit.ts';
 import { escapeUndecodablePath, removeBasePath } from './http/request-path.ts';
-import { mountErrorHandler, setCommonHeaders } from './http/response.ts';
-import { mountEndpoints, mountMethodNotAllowed } from './http/router.ts';
+import { mountErrorHandler, mountMethodNotAllowed, pathOptions, setCommonHeaders } from './http/response.ts';
 import { createAudit, type SharedServices } from './http/shared-services.ts';
 import { createIdempotencyStore } from './idempotency/store.ts';
 import { listJobs, startJobs } from './jobs.ts';
@@ -221,17 +221,17 @@ function createExpressApps(
   );
   const noteRequest = config.management ? createActivity(db, logger) : undefined;
   mountEndpoints(app, endpoints, {
+    ...pathOptions,
     authorize,
-    rateLimit,
-    formats,
-    checkScope: (caller, access) => checkScope(caller, sufficientScopes(scopes, access), baseUrl),
-    checkStepUp:
-      config.stepUp === 'schedule'
-        ? (caller, endpoint) => checkStepUp(caller, endpoint, { baseUrl, now: now() })
-        : undefined,
-    onCaller: (caller) => {
+    check: (caller, endpoint) => {
+      checkScope(caller, sufficientScopes(scopes, endpoint.access), baseUrl);
+      if (config.stepUp === 'schedule') checkStepUp(caller, endpoint, { baseUrl, now: now() });
       noteRequest?.(caller);
+      return rateLimit?.(caller);
     },
+    formats,
+    reading: 'lenient',
+    cacheControl: 'private, no-cache',
   });
   let management: Express | undefined;
   if (config.management) {

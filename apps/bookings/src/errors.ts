@@ -69,7 +69,7 @@ export const errorCatalogue = {
   // createHold returns this error if holds are switched off (HOLDS_PER_OWNER).
   ERR00404: { status: 404, description: 'Not found.', appliesTo: [hasPathParameter, 'createHold'] },
   ERR00405: generalErrors.ERR00405,
-  ERR00406: { status: 406, description: 'Only application/json can be answered.', appliesTo: 'every endpoint' },
+  ERR00406: generalErrors.ERR00406,
   ERR00408: { status: 408, description: 'The request did not arrive in time.', appliesTo: 'every endpoint' },
   ERR00409: {
     status: 409,

@@ -27,14 +27,20 @@ export interface EndpointResponse {
   readonly status: number;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** What a dry run says that the request would do. Default: `delete` for DELETE, otherwise `update`. */
+  readonly action?: string;
 }
 
 export interface EndpointRequest<Query, Body, Caller> {
+  /** The path of the URL. */
+  readonly path: string;
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;
   /** Always empty unless the endpoint sets `handlesValidationErrors`. */
   readonly validationErrors: readonly ValidationError[];
+  /** Undefined unless the endpoint has the header, and the key is valid. */
+  readonly idempotencyKey: string | undefined;
   readonly header: (name: string) => string | undefined;
   readonly caller: Caller;
   /** Also in the log and in the header `X-Request-Id`. */
@@ -79,6 +85,13 @@ export interface Endpoint<Caller = unknown> {
   readonly bodyUse?: 'required' | 'optional' | 'as sent' | 'bytes';
   /** If an optional body is a JSON string, the string is the value of this field. */
   readonly stringBodyField?: string;
+  /** How long the connection may be idle. */
+  readonly timeoutSeconds?: number;
+  /**
+   * Whether the response to a request with the parameter `dryRun` says what would be done. The handler does its work
+   * and rolls it back.
+   */
+  readonly describesDryRun?: boolean;
   readonly success: SuccessDescription;
   /** A successful response with another status. */
   readonly otherSuccess?: SuccessDescription;

@@ -53,11 +53,16 @@ export interface ErrorOptions {
   readonly cause?: unknown;
 }
 
+/** The codes that the router uses. Every catalogue has them. */
+type RouterCode = 'ERR00003' | 'ERR00404' | 'ERR00405' | 'ERR00406' | 'ERR00413' | 'ERR00415' | 'ERR00500';
+
 /** What the router needs of the errors of an API. */
-export type ApiErrors = Pick<
-  ReturnType<typeof createErrors<Record<string, DocumentedError>>>,
-  'apiError' | 'badRequest' | 'problemsOf' | 'unavailable'
->;
+export interface ApiErrors {
+  readonly apiError: (code: RouterCode, options?: ErrorOptions) => ApiError;
+  readonly problemsOf: (validationErrors: readonly ValidationError[], contextData?: ContextData) => Problem[];
+  readonly badRequest: (problems: readonly Problem[]) => ApiError;
+  readonly unavailable: (cause: unknown) => ApiError;
+}
 
 /** An import can have an error in each of its fields. */
 const maxProblems = 1_000;

@@ -43,6 +43,7 @@ export const generalErrors = {
     headers: allow,
     appliesTo: 'every endpoint',
   },
+  ERR00406: { status: 406, description: 'Only application/json can be answered.', appliesTo: 'every endpoint' },
   ERR00415: {
     status: 415,
     description: 'The request body must be application/json in UTF-8.',

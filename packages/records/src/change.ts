@@ -4,8 +4,6 @@ import { query, Rollback, type Transaction, transaction } from '@bay-booking/ser
 import type { RecordStore } from './import.ts';
 
 export interface ManagementResponse extends EndpointResponse {
-  /** What a dry run says. Default: `delete` for DELETE, otherwise `update`. */
-  readonly action?: string;
   /** Not called after a dry run, and not for a repeated request. */
   readonly onCommit?: () => void;
 }
@@ -26,11 +24,9 @@ const saveResponse = `insert into idempotency_key (id, request_hash, answer) val
 on conflict (id) do update set request_hash = excluded.request_hash, answer = excluded.answer,
   created_at = excluded.created_at`;
 
-export class KeyReused extends Error {}
-
-/** @throws {KeyReused} if the key was used before with another request */
+/** @throws {ApiError} 422 if the key was used before with another request */
 export async function change(
-  { db, lock, isLong = false }: Pick<RecordStore, 'db' | 'lock'> & { readonly isLong?: boolean },
+  { db, lock, errors, isLong = false }: Pick<RecordStore, 'db' | 'lock' | 'errors'> & { readonly isLong?: boolean },
   { dryRun, key }: ChangeRequest,
   work: (tx: Transaction) => Promise<ManagementResponse>,
 ): Promise<ManagementResponse> {
@@ -39,7 +35,7 @@ export async function change(
     await lock(tx);
     // The lock ensures that no other request has the same key at the same time.
     const [stored] = key && !dryRun ? await query<StoredResponse>(tx, findResponse, [key.id]) : [];
-    if (stored && stored.requestHash !== key?.requestHash) throw new KeyReused();
+    if (stored && stored.requestHash !== key?.requestHash) throw errors.apiError('ERR00422');
     if (stored) return repeated(JSON.parse(stored.answer));
     const result = await work(tx);
     if (dryRun) throw new Rollback({ ...result, onCommit: undefined });

@@ -1,10 +1,10 @@
 // Imports the body of a request: a large one in a worker thread, so that other requests do not wait for its parsing.
 
 import { parentPort, Worker, workerData } from 'node:worker_threads';
+import { apiErrorOf } from '@bay-booking/service/http/api/router';
 import { parseJsonObject } from '@bay-booking/service/http/request-body';
 import type { ChangeRequest } from './change.ts';
-import { importDocument, type RecordStore } from './import.ts';
-import { apiErrorOf } from './router.ts';
+import { importDocument, type RecordStore, RejectedImport } from './import.ts';
 
 interface ImportRequest {
   readonly bytes: Uint8Array;
@@ -17,8 +17,10 @@ async function importBytes(store: RecordStore, { bytes, request }: ImportRequest
   try {
     const { response, notes } = await importDocument(store, parseJsonObject(bytes, errors.apiError), request);
     const { headers = {}, body } = response;
-    return { status: 200, headers, body: new TextEncoder().encode(JSON.stringify(body)), notes };
-  } catch (error) {
+    return { status: 200, headers, body, notes };
+  } catch (thrown) {
+    const { badRequest, problemsOf } = errors;
+    const error = thrown instanceof RejectedImport ? badRequest(problemsOf(thrown.problems)) : thrown;
     const { status, problems, headers, cause } = apiErrorOf(error, errors);
     return { status, problems, headers, cause: Error.isError(cause) ? cause.stack : undefined };
   }
@@ -65,5 +67,5 @@ export async function serveImport<Settings>(
   const store = await createStore(settings);
   const response = await importBytes(store, request);
   await store.db.destroy();
-  parentPort?.postMessage(response, 'body' in response ? [response.body.buffer] : []);
+  parentPort?.postMessage(response);
 }

@@ -147,6 +147,7 @@ function fileEndpoints(options: ManagementOptions): readonly Endpoint<Caller>[] 
       body: fileSchema,
       bodyUse: 'bytes',
       bodyLimit: maxImportBytes,
+      timeoutSeconds: 600,
       bodyExample: example,
       success: {
         status: 200,
@@ -159,7 +160,7 @@ function fileEndpoints(options: ManagementOptions): readonly Endpoint<Caller>[] 
         const response = await importer({ bytes, request: changeOf(endpointRequest) });
         if ('problems' in response) throw new ApiError(response.status, response.problems, response);
         if (response.notes) onCommit(response.notes, endpointRequest);
-        return { ...response, body: Buffer.from(response.body.buffer) };
+        return response;
       },
     }),
   ];

@@ -3,7 +3,7 @@ import { createErrors, type DocumentedError } from '@bay-booking/common/errors';
 import { generalErrors, hasHeader, hasPathParameter } from '@bay-booking/common/general-errors';
 import type { ResultRow } from './import.ts';
 
-const { ERR00003, ERR00401, ERR00403, ERR00405, ERR00415, ERR00500, ERR00503 } = generalErrors;
+const { ERR00003, ERR00401, ERR00403, ERR00405, ERR00406, ERR00415, ERR00500, ERR00503 } = generalErrors;
 const withBody = 'endpoints with a body';
 
 type Catalogue = Readonly<Record<string, DocumentedError>>;
@@ -17,6 +17,7 @@ const recordErrors = {
   ERR00403,
   ERR00404: { status: 404, description: 'Not found.', appliesTo: [hasPathParameter] },
   ERR00405,
+  ERR00406,
   ERR00412: {
     status: 412,
     description: 'The resource was changed by somebody else, or exists already: a precondition failed.',

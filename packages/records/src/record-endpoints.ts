@@ -1,5 +1,6 @@
 // Describes and handles the endpoints of one kind of record: list, get, put and delete.
 
+import { createHash, hash } from 'node:crypto';
 import { type Endpoint, type EndpointRequest, endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
 import type { ApiError } from '@bay-booking/common/errors';
 import type { MakeLink } from '@bay-booking/common/links';
@@ -18,7 +19,7 @@ export interface Caller {
   readonly subject?: string | null;
 }
 
-type Request = Pick<EndpointRequest<unknown, unknown, Caller>, 'params' | 'header' | 'caller' | 'requestId'>;
+type Request = EndpointRequest<unknown, unknown, Caller>;
 
 export interface RecordContext {
   readonly store: RecordStore;
@@ -41,8 +42,17 @@ const ifMatchHeader = {
 export const withFilters = <const Properties extends object>(properties: Properties, filters: object) =>
   ({ type: 'object', properties: { ...filters, ...properties } as Properties }) as const;
 
-/** The change that a request makes. The router adds it to the request. */
-export const changeOf = (request: unknown): ChangeRequest => (request as { readonly change: ChangeRequest }).change;
+/** The change that a request makes. */
+export function changeOf(request: Request): ChangeRequest {
+  const { path, query, body, caller, idempotencyKey: key } = request;
+  const { clientId } = caller;
+  const dryRun = (query as { readonly dryRun?: boolean }).dryRun === true;
+  if (key === undefined) return { clientId, dryRun };
+  const content = Buffer.isBuffer(body) ? body : JSON.stringify(body);
+  const requestHash = createHash('sha256').update(`${path}\n`).update(content).digest('base64url');
+  const id = hash('sha256', JSON.stringify(['management', clientId, key]), 'base64url');
+  return { clientId, dryRun, key: { id, requestHash } };
+}
 
 interface ListDescription extends Pick<Endpoint, 'operationId' | 'tag' | 'summary' | 'description'> {
   readonly collection: string;
@@ -111,7 +121,6 @@ export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly
         const found = await kind.find(store.db, keyOf(request));
         if (!found) throw notFound();
         const headers = { ETag: `"${found.tag}"` };
-        if (isNotModified(request.header('if-none-match'), headers.ETag)) return { status: 304, headers };
         return { status: 200, body: (found as Stored).record, headers };
       },
     }),
@@ -212,7 +221,9 @@ export function withCommonParts(endpoint: Endpoint<Caller>): Endpoint<Caller> {
   const ofPost = method === 'POST' && {
     headers: { ...headers, 'Idempotency-Key': { description: idempotencyKey, schema: string } },
   };
-  return { ...endpoint, ...params, query: { type: 'object', properties }, ...ofPost };
+  // An import has a result of its own.
+  const describesDryRun = endpoint.bodyUse !== 'bytes';
+  return { ...endpoint, ...params, query: { type: 'object', properties }, describesDryRun, ...ofPost };
 }
 
 /**

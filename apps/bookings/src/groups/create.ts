@@ -1,10 +1,10 @@
 // Handles POST /api/booking-groups: creates all bookings of the request, or reports why none was created.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
+import { isStrict } from '@bay-booking/service/http/api/preferences';
 import type { FromSchema } from 'json-schema-to-ts';
 import { draftsError, holdIdsOf, newBooking, validateDrafts } from '../bookings/drafts.ts';
 import type { BookingServices } from '../bookings/services.ts';
-import { isStrict } from '../http/preferences.ts';
 import type { ApiRequest } from '../http/shared-services.ts';
 import { createOnce, newResponse } from '../idempotency/idempotency.ts';
 import type { KeyedRequest } from '../idempotency/store.ts';

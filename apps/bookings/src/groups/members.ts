@@ -1,11 +1,11 @@
 // Validates each booking of a request for a group like the body of POST /api/bookings.
 import { formats } from '@bay-booking/common/date-times';
 import { createValidator, type ValidationError } from '@bay-booking/common/validation';
+import { findUnknownFields } from '@bay-booking/service/http/api/preferences';
+import { withoutEmptyTexts } from '@bay-booking/service/http/request-body';
 import type { CreateBody, DraftRequest } from '../bookings/drafts.ts';
 import { type Booking, errorContextOf } from '../bookings/resource.ts';
 import { bookingSchema, createBookingSchema, updateBookingSchema } from '../bookings/schema.ts';
-import { findUnknownFields } from '../http/preferences.ts';
-import { withoutEmptyTexts } from '../http/request-body.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,7 @@
 // Handles PUT and DELETE /api/booking-groups/{id}: makes the group what the request says, or deletes its bookings.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
+import { isStrict } from '@bay-booking/service/http/api/preferences';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller } from '../auth/caller.ts';
 import {
@@ -15,7 +16,6 @@ import {
 import type { Booking } from '../bookings/resource.ts';
 import type { Outcome, Wanted } from '../bookings/storage/store.ts';
 import { apiError } from '../errors.ts';
-import { isStrict } from '../http/preferences.ts';
 import type { ApiRequest } from '../http/shared-services.ts';
 import { findLikelyFacilities, isUuid } from '../places/tagged-id.ts';
 import type { GroupServices } from './endpoints.ts';

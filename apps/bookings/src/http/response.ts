@@ -1,15 +1,14 @@
-// Writes the headers of every response, the responses of endpoints and, with the error envelope, of every error. Only
-// the log has details of unexpected errors (docs/behaviour.md, "Status codes").
+// Writes the headers of every response and, with the error envelope, the responses to errors. Only the log has details
+// of unexpected errors (docs/behaviour.md, "Status codes").
 import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import { ApiError } from '@bay-booking/common/errors';
 import type { Link } from '@bay-booking/common/links';
-import { isUnavailable } from '@bay-booking/service/database/database';
+import { apiErrorOf, mountPath as mountAnyPath } from '@bay-booking/service/http/api/router';
 import { sendErrors } from '@bay-booking/service/http/app';
-import { contentHash, isNotModified, tagsToMatch } from '@bay-booking/service/http/etag';
+import { contentHash, tagsToMatch } from '@bay-booking/service/http/etag';
 import type { MalformedRequestResponder } from '@bay-booking/service/http/malformed-request';
-import type { Express, NextFunction, Request, Response } from 'express';
-import { apiError, problemOf, unavailable } from '../errors.ts';
+import type { Express, NextFunction, Request, RequestHandler, Response, Router } from 'express';
+import { apiError, errors, problemOf } from '../errors.ts';
 
 const exposedHeaders = [
   'DPoP-Nonce',
@@ -46,29 +45,6 @@ export function setCommonHeaders(_request: Request, response: Response, next: Ne
   next();
 }
 
-export function sendResponse(request: Request, response: Response, result: EndpointResponse): void {
-  const { status, body, headers = {} } = result;
-  const isRead = request.method === 'GET' || request.method === 'HEAD';
-  response.setHeader('Cache-Control', isRead ? 'private, no-cache' : 'no-store');
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  // `request.fresh` of Express is false for every `fetch` with If-None-Match, because `fetch` adds
-  // `Cache-Control: no-cache`.
-  if (isRead && headers.ETag !== undefined && isNotModified(request.get('if-none-match'), headers.ETag))
-    response.status(304).end();
-  else if (body === undefined) response.status(status).end();
-  else sendJson(response.status(status), body);
-}
-
-/** `json` of Express parses the content type of each response again: 8 % of the CPU time of a GET. */
-function sendJson(response: Response, body: unknown): void {
-  const text = JSON.stringify(body);
-  const bytes = Buffer.byteLength(text);
-  response.setHeader('Content-Type', 'application/json; charset=utf-8');
-  response.setHeader('Content-Length', bytes);
-  // Node writes Latin-1 faster than UTF-8. The bytes of ASCII are the same in both.
-  response.end(text, bytes === text.length ? 'latin1' : 'utf8');
-}
-
 const contentEtag = (body: object): string => contentHash(JSON.stringify(body));
 
 export function versionedResponse(resource: object): EndpointResponse {
@@ -86,6 +62,23 @@ export function checkIfMatch(ifMatch: string | undefined, resource: object): voi
   if (etags && !etags.includes(contentEtag(resource))) throw apiError('ERR00412');
 }
 
+/** What `mountEndpoints` and `mountPath` need. */
+export const pathOptions = {
+  errors,
+  allowedHeaders:
+    'Authorization, Content-Type, DPoP, Idempotency-Key, If-Match, If-None-Match, Prefer, X-Request-Id, ' +
+    'traceparent, tracestate',
+};
+
+export function mountPath(router: Router, path: string, handlers: Readonly<Record<string, RequestHandler>>): void {
+  mountAnyPath(router, path, handlers, pathOptions);
+}
+
+/** Adds the responses to other methods to a path whose GET is handled by a route that is mounted elsewhere. */
+export function mountMethodNotAllowed(router: Router, path: string): void {
+  mountPath(router, path, { GET: (_request, _response, next) => next() });
+}
+
 /** Must be mounted after all routes. */
 export function mountErrorHandler(app: Express): void {
   app.use(() => {
@@ -93,14 +86,8 @@ export function mountErrorHandler(app: Express): void {
   });
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
     // The router stores the default `contextData` of the path.
-    sendErrors(response, apiErrorOf(error), response.locals.errorContext);
+    sendErrors(response, apiErrorOf(error, errors), response.locals.errorContext);
   });
-}
-
-function apiErrorOf(error: unknown): ApiError {
-  if (error instanceof ApiError) return error;
-  if (isUnavailable(error)) return unavailable(error);
-  return apiError('ERR00500', { cause: error });
 }
 
 const malformedCodes = { 400: 'ERR00400', 408: 'ERR00408', 413: 'ERR00413', 421: 'ERR00400', 431: 'ERR00431' } as const;

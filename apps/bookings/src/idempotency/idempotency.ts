@@ -13,13 +13,6 @@ import {
   type StoredResponse,
 } from './store.ts';
 
-const keyPattern = /^[\x21-\x7e]{1,255}$/;
-const keyError: ValidationError = {
-  field: 'Idempotency-Key',
-  kind: 'invalid',
-  hint: '1 to 255 visible ASCII characters',
-};
-
 export interface CreationOptions {
   readonly idempotency: IdempotencyStore;
   readonly now: Date;
@@ -31,17 +24,14 @@ export interface CreationOptions {
 
 /**
  * Creates a resource, or returns the stored response to an earlier request with the same key. `create` must store its
- * response if it gets a keyed request. It also gets the validation errors of the request and of the key.
+ * response if it gets a keyed request. It also gets the validation errors.
  */
 export async function createOnce(
-  { body, validationErrors, caller, header }: ApiRequest<unknown, object>,
+  { path, body, validationErrors, caller, idempotencyKey: key }: ApiRequest<unknown, object>,
   { idempotency, now, context = {}, readStored }: CreationOptions,
   create: (keyed: KeyedRequest | undefined, errors: readonly ValidationError[]) => Promise<EndpointResponse>,
 ): Promise<EndpointResponse> {
-  const key = header('idempotency-key');
-  const isKeyValid = key !== undefined && keyPattern.test(key);
-  const errors = key === undefined || isKeyValid ? validationErrors : [...validationErrors, keyError];
-  const keyed = isKeyValid ? keyedRequest(key, caller, errors.length === 0 ? body : undefined) : undefined;
+  const keyed = key === undefined ? undefined : keyedRequest(key, caller, path, validationErrors.length === 0 && body);
 
   async function findStored(): Promise<EndpointResponse | undefined> {
     const stored = keyed && (await idempotency.find(keyed.id, now));
@@ -60,7 +50,7 @@ export async function createOnce(
   const stored = await findStored();
   if (stored) return stored;
   try {
-    return await create(keyed, errors);
+    return await create(keyed, validationErrors);
   } catch (error) {
     if (!(error instanceof KeyConflict)) throw error;
     if (error.isInProgress) throw apiError('ERR00409', { context, headers: { 'Retry-After': '1' } });
@@ -70,12 +60,9 @@ export async function createOnce(
   }
 }
 
-/** `body` is undefined if the request is invalid. Its hash then differs from every stored hash. */
-function keyedRequest(key: string, { clientId, subject }: Caller, body: object | undefined): KeyedRequest {
-  return {
-    id: hash([clientId, subject, key]),
-    requestHash: body ? hash(body) : 'invalid',
-  };
+/** `body` is false if the request is invalid. Its hash then differs from every stored hash. */
+function keyedRequest(key: string, { clientId, subject }: Caller, path: string, body: object | false): KeyedRequest {
+  return { id: hash([clientId, subject, key]), requestHash: body ? hash([path, body]) : 'invalid' };
 }
 
 export function newResponse(request: KeyedRequest, response: EndpointResponse): NewResponse {

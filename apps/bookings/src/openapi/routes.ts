@@ -6,7 +6,7 @@ import type { Express, Router } from 'express';
 import type { Caller } from '../auth/caller.ts';
 import { resourceMetadataPath } from '../auth/challenges.ts';
 import { apiError } from '../errors.ts';
-import { mountPath } from '../http/router.ts';
+import { mountPath } from '../http/response.ts';
 import { createOpenApi } from './document.ts';
 import { createPublicDocument, type PublicDocument, sendDocument } from './public-document.ts';
 import { assetTemplate, readAssets } from './reference/assets.ts';

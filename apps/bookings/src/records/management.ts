@@ -1,10 +1,9 @@
 // Creates the management API (docs/behaviour.md, "Management API").
 import { createManagement } from '@bay-booking/records/management';
 import type { Database } from '@bay-booking/service/database/database';
-import type { RequestLocals } from '@bay-booking/service/http/app';
 import type { Router } from 'express';
 import type { Authorize } from '../auth/access-token.ts';
-import type { AuthorizedRequest } from '../auth/dpop.ts';
+import type { Caller } from '../auth/caller.ts';
 import { checkScope } from '../auth/scopes.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
 import type { SharedServices } from '../http/shared-services.ts';
@@ -33,13 +32,12 @@ export function createPlaceManagement({ db, config, link, audit, authorize, rate
     actions: [statusEndpoint(db)],
     schemas: { FacilityStatus: statusSchema },
     events,
-    authorize: async (request, response) => {
-      const caller = await authorize(request as AuthorizedRequest);
-      (response.locals as RequestLocals).subject = caller.subject;
+    authorize: async (request) => {
+      const caller = await authorize(request);
       checkScope(caller, [[scope]], baseUrl);
-      if (rateLimit) response.set(await rateLimit(caller));
       return caller;
     },
+    check: (caller) => rateLimit?.(caller as Caller),
     onCommit: (notes, { caller, requestId }) => {
       if (notes.length === 0) return;
       const { clientId, subject = null } = caller;

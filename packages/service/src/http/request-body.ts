@@ -1,4 +1,4 @@
-// Reads the bytes of request bodies, and parses JSON.
+// Reads request bodies: bytes, JSON and forms (docs/behaviour.md, "Request bodies").
 import express, { type Request, type RequestHandler, type Response } from 'express';
 
 /** Creates an error of the service's catalogue. */
@@ -13,20 +13,20 @@ const jsonType = /^(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
 const formType = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
-export function hasJsonType({ headers }: Request): boolean {
+function hasJsonType({ headers }: Request): boolean {
   return headers['content-type'] === undefined || jsonType.test(headers['content-type']);
 }
 
 /** `curl -d` sends JSON with this type. */
-export function hasFormType({ headers }: Request): boolean {
+function hasFormType({ headers }: Request): boolean {
   return formType.test(headers['content-type'] ?? '');
 }
 
-export function isUtf8({ headers }: Request): boolean {
+function isUtf8({ headers }: Request): boolean {
   return /^utf-?8$/i.test(charset.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8');
 }
 
-export const hasReadableType = (request: Request): boolean =>
+const hasReadableType = (request: Request): boolean =>
   (hasJsonType(request) || hasFormType(request)) && isUtf8(request);
 
 /** @throws the error of `bodyError` */
@@ -57,7 +57,7 @@ function convert({ type, limit = defaultLimit }: RawBodyError, bodyError: BodyEr
   return bodyError(type === 'encoding.unsupported' ? 'ERR00415' : 'ERR00003');
 }
 
-export function decode(bytes: Uint8Array, bodyError: BodyError): string {
+function decode(bytes: Uint8Array, bodyError: BodyError): string {
   try {
     return utf8.decode(bytes);
   } catch {
@@ -65,7 +65,7 @@ export function decode(bytes: Uint8Array, bodyError: BodyError): string {
   }
 }
 
-export function parseJson(bytes: Uint8Array, bodyError: BodyError): unknown {
+function parseJson(bytes: Uint8Array, bodyError: BodyError): unknown {
   const text = decode(bytes, bodyError);
   try {
     return JSON.parse(text);
@@ -83,4 +83,57 @@ export function parseJsonObject(bytes: Uint8Array, bodyError: BodyError): Record
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** @throws the error of `bodyError` */
+export async function readJsonObject(
+  request: Request,
+  response: Response,
+  readRawBody: RequestHandler,
+  bodyError: BodyError,
+): Promise<Record<string, unknown>> {
+  if (hasBody(request) && !hasReadableType(request)) throw bodyError('ERR00415');
+  const bytes = await readBytes(request, response, readRawBody, bodyError);
+  if (!isJson(request, bytes)) throw bodyError('ERR00415');
+  return parseJsonObject(bytes, bodyError);
+}
+
+/**
+ * Reads a JSON object, a form, or a JSON string, which becomes the field `stringField`. Any other body is an error,
+ * because a body must never be ignored.
+ * @throws the error of `bodyError`
+ */
+export async function readOptionalBody(
+  request: Request,
+  response: Response,
+  readRawBody: RequestHandler,
+  bodyError: BodyError,
+  stringField: string | undefined,
+): Promise<Record<string, unknown>> {
+  if (!hasBody(request)) return {};
+  const bytes = await readBytes(request, response, readRawBody, bodyError);
+  if (bytes.length === 0) return {};
+  if (!isUtf8(request)) throw bodyError('ERR00003');
+  if (!isJson(request, bytes)) {
+    if (hasFormType(request)) return Object.fromEntries(new URLSearchParams(decode(bytes, bodyError)));
+    throw bodyError('ERR00003');
+  }
+  const value = parseJson(bytes, bodyError);
+  if (typeof value === 'string' && stringField !== undefined) return { [stringField]: value };
+  if (!isObject(value)) throw bodyError('ERR00003');
+  return value;
+}
+
+export function withoutEmptyTexts(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''));
+}
+
+/** A chunked body can still turn out to be empty. */
+function hasBody(request: Request): boolean {
+  return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
+}
+
+/** `curl -d` sends a JSON object with the type of a form. No form begins with a brace. */
+function isJson(request: Request, bytes: Buffer): boolean {
+  return hasJsonType(request) || (hasFormType(request) && /^\s*\{/.test(bytes.toString('latin1', 0, 1_000)));
 }

@@ -2,11 +2,11 @@
 // the page is empty and the client has sent `Prefer: wait`, the handler first waits for a change.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { writeQueryString } from '@bay-booking/common/query-string';
+import { waitSecondsOf } from '@bay-booking/service/http/api/preferences';
 import type { FromSchema } from 'json-schema-to-ts';
 import { revokedError } from '../../auth/access-token.ts';
 import type { Revocations } from '../../auth/revocations.ts';
 import { apiError } from '../../errors.ts';
-import { waitSecondsOf } from '../../http/preferences.ts';
 import type { ApiRequest, SharedServices } from '../../http/shared-services.ts';
 import type { BookingState } from '../log.ts';
 import { selectFacility } from '../select-facility.ts';

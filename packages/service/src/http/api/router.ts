@@ -1,0 +1,161 @@
+// Routes requests to endpoints: authorizes, checks, negotiates, reads and validates, handles, sends.
+import type { Endpoint, EndpointRequest, EndpointResponse } from '@bay-booking/common/endpoint';
+import { ApiError, type ApiErrors } from '@bay-booking/common/errors';
+import { isStorable } from '@bay-booking/common/text';
+import type { Request, RequestHandler, Router } from 'express';
+import { isUnavailable } from '../../database/database.ts';
+import type { RequestLocals } from '../observe-requests.ts';
+import { createInputReaders, type InputOptions } from './input.ts';
+import { isStrict } from './preferences.ts';
+import { sendResponse } from './response.ts';
+
+const strictHandling = 'handling=strict';
+/** A media range for JSON or for a type that ends with +json. */
+const anyJsonType = /^\s*(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
+/** The client does not accept a media range with the weight `q=0`. */
+const zeroQuality = /;\s*q=0(?:\.0*)?\s*(?:;|$)/i;
+
+export interface PathOptions {
+  readonly errors: ApiErrors;
+  /** The headers that scripts of other origins may send. Undefined if they may not use the API. */
+  readonly allowedHeaders?: string;
+}
+
+export interface ApiOptions<Caller> extends PathOptions, InputOptions {
+  /** @throws {ApiError} 401, 403 or 503 */
+  readonly authorize: (request: Request) => Promise<Caller>;
+  /** What else must be true before the input is read. Returns headers of the response. @throws {ApiError} */
+  readonly check?: (
+    caller: Caller,
+    endpoint: Endpoint<Caller>,
+  ) => Promise<Readonly<Record<string, string>>> | undefined;
+  /** `Cache-Control` of responses to GET. */
+  readonly cacheControl: string;
+}
+
+export function mountEndpoints<Caller extends { readonly clientId: string; readonly subject?: string | null }>(
+  router: Router,
+  endpoints: readonly Endpoint<Caller>[],
+  options: ApiOptions<Caller>,
+): void {
+  const readerOf = createInputReaders(options);
+  const handlerOf = (endpoint: Endpoint<Caller>): RequestHandler => {
+    const { authorize, check, errors, reading, cacheControl } = options;
+    const readInput = readerOf(endpoint as Endpoint<never>);
+    return async (request, response) => {
+      const locals = response.locals as RequestLocals & { errorContext?: Endpoint['errorContext'] };
+      const caller = await authorize(request);
+      locals.clientId = caller.clientId;
+      if (caller.subject) locals.subject = caller.subject;
+      const headers = await check?.(caller, endpoint);
+      for (const [name, value] of Object.entries(headers ?? {})) response.setHeader(name, value);
+      if (!acceptsJson(request)) throw errors.apiError('ERR00406');
+      if (endpoint.timeoutSeconds !== undefined) request.setTimeout(endpoint.timeoutSeconds * 1_000);
+      const prefersStrict = reading === 'lenient' && isStrict(request.get('prefer'));
+      const params = request.params as Record<string, string>;
+      const rejectsUnknown = prefersStrict || reading === 'strict';
+      const input = await readInput(request, response, rejectsUnknown).catch(async (error: unknown) => {
+        if (endpoint.findErrorContext) locals.errorContext = await endpoint.findErrorContext({ params, caller });
+        throw error;
+      });
+      // The response to validation errors has this header too.
+      if (prefersStrict) response.setHeader('Preference-Applied', strictHandling);
+      const { validationErrors } = input;
+      const endpointRequest: EndpointRequest<unknown, unknown, Caller> = {
+        path: request.path,
+        params,
+        ...input,
+        header: (name) => request.get(name),
+        caller,
+        requestId: locals.requestId,
+      };
+      const handle = async (): Promise<EndpointResponse> => {
+        if (validationErrors.length > 0 && !endpoint.handlesValidationErrors)
+          throw errors.badRequest(errors.problemsOf(validationErrors, endpoint.errorContext));
+        if (!Object.values(params).every(isStorable)) throw errors.apiError('ERR00404');
+        // The list of endpoints lacks the types of query and body, which `readInput` has validated.
+        return endpoint.handle(endpointRequest as EndpointRequest<never, never, Caller>);
+      };
+      const isDescribed = endpoint.describesDryRun && (input.query as { readonly dryRun?: boolean }).dryRun;
+      const result = isDescribed ? await describe(handle, endpoint, errors) : await handle();
+      sendResponse(request, response, prefersStrict ? withStrictHandling(result) : result, cacheControl);
+    };
+  };
+  for (const [path, endpointsOfPath] of Map.groupBy(endpoints, (endpoint) => endpoint.path)) {
+    const handlers = endpointsOfPath.map((endpoint) => [endpoint.method, handlerOf(endpoint)]);
+    // All endpoints of a path have the same `errorContext`.
+    mountPath(router, path, Object.fromEntries(handlers), options, endpointsOfPath[0]?.errorContext);
+  }
+}
+
+/** Mounts the handlers of one path, by method, and the responses to HEAD, OPTIONS and other methods. */
+export function mountPath(
+  router: Router,
+  path: string,
+  handlersByMethod: Readonly<Record<string, RequestHandler>>,
+  { errors, allowedHeaders }: PathOptions,
+  errorContext: Readonly<Record<string, unknown>> = {},
+): void {
+  const handlers = new Map(Object.entries(handlersByMethod));
+  const get = handlers.get('GET');
+  // Node does not send the body of a response to HEAD.
+  if (get) handlers.set('HEAD', get);
+  const allow = [...handlers.keys(), 'OPTIONS'].join(', ');
+  const preflightHeaders = {
+    Allow: allow,
+    ...(allowedHeaders !== undefined && {
+      'Access-Control-Allow-Methods': allow,
+      'Access-Control-Allow-Headers': allowedHeaders,
+      'Access-Control-Max-Age': '7200',
+    }),
+  };
+  router.all(path.replace(/\{(\w+)\}/g, ':$1'), (request, response, next) => {
+    (response.locals as RequestLocals).route = path;
+    response.locals.errorContext = errorContext;
+    const handler = handlers.get(request.method);
+    if (handler) return handler(request, response, next);
+    if (request.method === 'OPTIONS') return void response.set(preflightHeaders).status(204).end();
+    throw errors.apiError('ERR00405', { headers: { Allow: allow } });
+  });
+}
+
+/** Says what a change would do, also if it would fail. */
+async function describe(
+  handle: () => Promise<EndpointResponse>,
+  { method }: Pick<Endpoint, 'method'>,
+  errors: ApiErrors,
+): Promise<EndpointResponse> {
+  try {
+    const { action = method === 'DELETE' ? 'delete' : 'update' } = await handle();
+    return { status: 200, body: { action, errors: [] } };
+  } catch (error) {
+    const { status, problems } = apiErrorOf(error, errors);
+    if (status >= 500) throw error;
+    return { status: 200, body: { action: 'error', errors: problems } };
+  }
+}
+
+export function apiErrorOf(error: unknown, { apiError, unavailable }: ApiErrors): ApiError {
+  if (error instanceof ApiError) return error;
+  const { status } = error as { readonly status?: number };
+  if (isUnavailable(error) || status === 503) return unavailable(error);
+  // Express cannot decode the path.
+  return status === 400 ? apiError('ERR00404') : apiError('ERR00500', { cause: error });
+}
+
+/** The header of the endpoint would replace the header of the router. */
+function withStrictHandling(result: EndpointResponse): EndpointResponse {
+  const applied = result.headers?.['Preference-Applied'];
+  if (applied === undefined) return result;
+  return { ...result, headers: { ...result.headers, 'Preference-Applied': `${strictHandling}, ${applied}` } };
+}
+
+function acceptsJson(request: Request): boolean {
+  const { accept } = request.headers;
+  if (accept === undefined || accept === '*/*' || accept === 'application/json') return true;
+  return (
+    // `accepts` also compares the charset, which a client may name.
+    request.accepts(['application/json', 'application/json; charset=utf-8']) !== false ||
+    accept.split(',').some((range) => anyJsonType.test(range) && !zeroQuality.test(range))
+  );
+}
