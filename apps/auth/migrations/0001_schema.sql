@@ -338,11 +338,13 @@ create index used_form_used_at on used_form (used_at);
 create table idempotency_key (
   id text primary key,
   request_hash text not null,
+  -- Always empty: a response of the management API belongs to no facility.
+  facility_id text not null default '',
   answer text not null,
-  created_at timestamptz not null default now()
+  created_at timestamptz(3) not null default now()
 );
--- The deletion of old rows.
-create index idempotency_key_created on idempotency_key (created_at);
+-- The deletion of old responses.
+create index idempotency_key_by_age on idempotency_key (created_at);
 
 -------------------------------------------------------------------------------------------------- the outbox
 

@@ -6,6 +6,7 @@ import { collectDatabaseMetrics, type Database, logOutages } from '@bay-booking/
 import { mountEndpoints } from '@bay-booking/service/http/api/router';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
+import { createIdempotencyStore } from '@bay-booking/service/idempotency/store';
 import { type Logger, oncePerMinute } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import type { Express } from 'express';
@@ -39,7 +40,6 @@ import { createRateLimit } from './http/rate-limit.ts';
 import { escapeUndecodablePath, removeBasePath } from './http/request-path.ts';
 import { mountErrorHandler, mountMethodNotAllowed, pathOptions, setCommonHeaders } from './http/response.ts';
 import { createAudit, type SharedServices } from './http/shared-services.ts';
-import { createIdempotencyStore } from './idempotency/store.ts';
 import { listJobs, startJobs } from './jobs.ts';
 import { createMeEndpoint } from './me/endpoint.ts';
 import { countFailedFetches, observeKeyAge, observeRevocationsAge } from './metrics.ts';

@@ -71,12 +71,7 @@ export const errorCatalogue = {
   ERR00405: generalErrors.ERR00405,
   ERR00406: generalErrors.ERR00406,
   ERR00408: { status: 408, description: 'The request did not arrive in time.', appliesTo: 'every endpoint' },
-  ERR00409: {
-    status: 409,
-    description: 'A request with the same Idempotency-Key is still being worked on.',
-    headers: retryAfterHeader,
-    appliesTo: [hasHeader('Idempotency-Key')],
-  },
+  ERR00409: generalErrors.ERR00409,
   ERR00410: {
     status: 410,
     description: 'Changes after this number are no longer available: start from the beginning.',

@@ -1,7 +1,7 @@
 // Tests the header Idempotency-Key of POST /api/bookings (docs/behaviour.md, "Idempotency keys").
 import { query } from '@bay-booking/service/database/database';
+import { createIdempotencyStore } from '@bay-booking/service/idempotency/store';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createIdempotencyStore } from '../src/idempotency/store.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { isTransactionWaiting } from './support/lock-waits.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';

@@ -44,6 +44,12 @@ export const generalErrors = {
     appliesTo: 'every endpoint',
   },
   ERR00406: { status: 406, description: 'Only application/json can be answered.', appliesTo: 'every endpoint' },
+  ERR00409: {
+    status: 409,
+    description: 'A request with the same Idempotency-Key is still being worked on.',
+    headers: retryAfterHeader,
+    appliesTo: [hasHeader('Idempotency-Key')],
+  },
   ERR00415: {
     status: 415,
     description: 'The request body must be application/json in UTF-8.',

@@ -1,6 +1,13 @@
 // Makes one change of an operator in one transaction, rolls back a dry run, and repeats stored responses.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { query, Rollback, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { newResponse, once } from '@bay-booking/service/idempotency/once';
+import {
+  checkUnused,
+  createIdempotencyStore,
+  type KeyedRequest,
+  storeResponse,
+} from '@bay-booking/service/idempotency/store';
 import type { RecordStore } from './import.ts';
 
 export interface ManagementResponse extends EndpointResponse {
@@ -13,16 +20,8 @@ export interface ChangeRequest {
   /** Only a command sets it, never a request. */
   readonly isCommand?: true;
   readonly dryRun: boolean;
-  /** The hashes of the client with its `Idempotency-Key`, and of the request. */
-  readonly key?: { readonly id: string; readonly requestHash: string } | undefined;
+  readonly key?: KeyedRequest | undefined;
 }
-
-type StoredResponse = Readonly<Record<'requestHash' | 'answer', string>>;
-const findResponse = `select request_hash as "requestHash", answer from idempotency_key
-where id = $1 and created_at > now() - interval '24 hours'`;
-const saveResponse = `insert into idempotency_key (id, request_hash, answer) values ($1, $2, $3)
-on conflict (id) do update set request_hash = excluded.request_hash, answer = excluded.answer,
-  created_at = excluded.created_at`;
 
 /** @throws {ApiError} 422 if the key was used before with another request */
 export async function change(
@@ -30,33 +29,29 @@ export async function change(
   { dryRun, key }: ChangeRequest,
   work: (tx: Transaction) => Promise<ManagementResponse>,
 ): Promise<ManagementResponse> {
-  const { onCommit, ...response } = await transaction(db, async (tx): Promise<ManagementResponse> => {
-    if (isLong) await allowLongTransaction(tx);
-    await lock(tx);
-    // The lock ensures that no other request has the same key at the same time.
-    const [stored] = key && !dryRun ? await query<StoredResponse>(tx, findResponse, [key.id]) : [];
-    if (stored && stored.requestHash !== key?.requestHash) throw errors.apiError('ERR00422');
-    if (stored) return repeated(JSON.parse(stored.answer));
-    const result = await work(tx);
-    if (dryRun) throw new Rollback({ ...result, onCommit: undefined });
-    if (key) {
-      const { status, headers, body } = result;
-      // A secret is shown once, also to a request that is repeated.
-      const answer = JSON.stringify({ status, headers, body }, (name, value) =>
-        name === 'client_secret' ? null : value,
-      );
-      await query(tx, saveResponse, [key.id, key.requestHash, answer]);
-    }
+  const keyed = dryRun ? undefined : key;
+  const now = new Date();
+  const idempotency = createIdempotencyStore(db);
+  return once(keyed, { idempotency, now, errors, readStored: ({ response }) => JSON.parse(response) }, async () => {
+    const { onCommit, ...result } = await transaction(db, async (tx): Promise<ManagementResponse> => {
+      if (isLong) await allowLongTransaction(tx);
+      await lock(tx);
+      await checkUnused(tx, keyed, now);
+      const done = await work(tx);
+      if (dryRun) throw new Rollback({ ...done, onCommit: undefined });
+      // The key belongs to no facility.
+      const stored = { facilityId: '', createdAt: now.toISOString() };
+      await storeResponse(tx, keyed && newResponse(keyed, withoutSecrets(done)), stored);
+      return done;
+    });
+    onCommit?.();
     return result;
   });
-  onCommit?.();
-  return response;
 }
 
-const repeated = (response: EndpointResponse): EndpointResponse => ({
-  ...response,
-  headers: { ...response.headers, 'Idempotency-Replayed': 'true' },
-});
+/** A secret is shown once, also to a request that is repeated. */
+const withoutSecrets = ({ status, headers, body }: ManagementResponse): EndpointResponse =>
+  JSON.parse(JSON.stringify({ status, headers, body }, (name, value) => (name === 'client_secret' ? null : value)));
 
 /** The limits of infra/postgres/service.sql are for requests. PostgreSQL 16 and older have no `transaction_timeout`. */
 const longTransaction = `select set_config(name, value, true) from (values ('transaction_timeout', '0'),

@@ -18,6 +18,7 @@ const recordErrors = {
   ERR00404: { status: 404, description: 'Not found.', appliesTo: [hasPathParameter] },
   ERR00405,
   ERR00406,
+  ERR00409: generalErrors.ERR00409,
   ERR00412: {
     status: 412,
     description: 'The resource was changed by somebody else, or exists already: a precondition failed.',

@@ -1,6 +1,5 @@
 // Describes and handles the endpoints of one kind of record: list, get, put and delete.
 
-import { createHash, hash } from 'node:crypto';
 import { type Endpoint, type EndpointRequest, endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
 import type { ApiError } from '@bay-booking/common/errors';
 import type { MakeLink } from '@bay-booking/common/links';
@@ -8,6 +7,7 @@ import { listEnvelope, listSchema, pageQuery } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { isNotModified, tagsToMatch } from '@bay-booking/service/http/etag';
+import { keyedRequest } from '@bay-booking/service/idempotency/once';
 import { type ChangeRequest, change, type ManagementResponse } from './change.ts';
 import { schemasOf } from './entries.ts';
 import { applyEntries, prepareEntries, type RecordStore } from './import.ts';
@@ -43,16 +43,11 @@ export const withFilters = <const Properties extends object>(properties: Propert
   ({ type: 'object', properties: { ...filters, ...properties } as Properties }) as const;
 
 /** The change that a request makes. */
-export function changeOf(request: Request): ChangeRequest {
-  const { path, query, body, caller, idempotencyKey: key } = request;
-  const { clientId } = caller;
-  const dryRun = (query as { readonly dryRun?: boolean }).dryRun === true;
-  if (key === undefined) return { clientId, dryRun };
-  const content = Buffer.isBuffer(body) ? body : JSON.stringify(body);
-  const requestHash = createHash('sha256').update(`${path}\n`).update(content).digest('base64url');
-  const id = hash('sha256', JSON.stringify(['management', clientId, key]), 'base64url');
-  return { clientId, dryRun, key: { id, requestHash } };
-}
+export const changeOf = (request: Request): ChangeRequest => ({
+  clientId: request.caller.clientId,
+  dryRun: (request.query as { readonly dryRun?: boolean }).dryRun === true,
+  key: keyedRequest(request),
+});
 
 interface ListDescription extends Pick<Endpoint, 'operationId' | 'tag' | 'summary' | 'description'> {
   readonly collection: string;

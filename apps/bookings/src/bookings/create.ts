@@ -1,7 +1,8 @@
 // Handles POST /api/bookings: validates the request and creates the booking, or reports why it cannot be created.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import { newResponse } from '@bay-booking/service/idempotency/once';
 import type { ApiRequest } from '../http/shared-services.ts';
-import { createOnce, newResponse } from '../idempotency/idempotency.ts';
+import { createOnce } from '../idempotency/idempotency.ts';
 import { type CreateBody, draftsError, holdIdsOf, newBooking, validateDrafts } from './drafts.ts';
 import { bookingPath, bookingResponse, errorContextOf } from './resource.ts';
 import type { BookingServices } from './services.ts';

@@ -1,5 +1,7 @@
 // Describes and handles the endpoints for closures (docs/behaviour.md, "Opening hours and closures").
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import { newResponse } from '@bay-booking/service/idempotency/once';
+import type { IdempotencyStore } from '@bay-booking/service/idempotency/store';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import {
@@ -16,8 +18,7 @@ import {
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
 import { checkIfMatch, createdResponse, versionedResponse } from '../http/response.ts';
 import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
-import { createOnce, newResponse } from '../idempotency/idempotency.ts';
-import type { IdempotencyStore } from '../idempotency/store.ts';
+import { createOnce } from '../idempotency/idempotency.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { isUuid, newTaggedId } from '../places/tagged-id.ts';
 import { findReversedIntervalErrors, parseDates } from '../time/date-times.ts';

@@ -1,9 +1,9 @@
 // Reads and writes closures: times when bays, or all bays of a location, cannot be booked.
 import type { PageRequest } from '@bay-booking/common/page';
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { type NewResponse, storeResponse } from '@bay-booking/service/idempotency/store';
 import { queryPage } from '@bay-booking/service/page-statements';
 import { apiError } from '../errors.ts';
-import { type NewResponse, storeResponse } from '../idempotency/store.ts';
 import { lockFacility, lockPlaces, type Places } from '../places/locks.ts';
 import { byBayName } from '../places/store.ts';
 import type { Closure, ClosureRow } from './closure.ts';

@@ -1,5 +1,6 @@
 // Erases the personal data of bookings wherever the service stores it (docs/operations/personal-data.md).
 import { type Database, Rollback, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { rewriteResponses } from '@bay-booking/service/idempotency/store';
 import type { Logger } from '@bay-booking/service/logging';
 import { type Booking, erasedFields, stateOf } from '../bookings/storage/columns.ts';
 import { findByAlias, findEnded, lockBookings, storeErased } from '../bookings/storage/erasure.ts';
@@ -23,7 +24,6 @@ import {
   serviceItself,
 } from '../changes/log.ts';
 import { unavailable } from '../errors.ts';
-import { rewriteResponses } from '../idempotency/store.ts';
 import { later } from '../time/timestamps.ts';
 import { rewriteBodies } from '../webhooks/delivery/delivery-store.ts';
 import { maxErasedBookings } from './schema.ts';

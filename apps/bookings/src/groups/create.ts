@@ -2,12 +2,13 @@
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
 import { isStrict } from '@bay-booking/service/http/api/preferences';
+import { newResponse } from '@bay-booking/service/idempotency/once';
+import type { KeyedRequest } from '@bay-booking/service/idempotency/store';
 import type { FromSchema } from 'json-schema-to-ts';
 import { draftsError, holdIdsOf, newBooking, validateDrafts } from '../bookings/drafts.ts';
 import type { BookingServices } from '../bookings/services.ts';
 import type { ApiRequest } from '../http/shared-services.ts';
-import { createOnce, newResponse } from '../idempotency/idempotency.ts';
-import type { KeyedRequest } from '../idempotency/store.ts';
+import { createOnce } from '../idempotency/idempotency.ts';
 import { newTaggedId } from '../places/tagged-id.ts';
 import { memberOf } from './members.ts';
 import { groupPath, groupResponse } from './resource.ts';

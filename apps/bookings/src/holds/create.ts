@@ -1,10 +1,11 @@
 // Handles POST /api/booking-holds: validates the request and creates the hold, or reports why it cannot be created.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import { newResponse } from '@bay-booking/service/idempotency/once';
+import type { IdempotencyStore } from '@bay-booking/service/idempotency/store';
 import type { FromSchema } from 'json-schema-to-ts';
 import { reservationError, validateReservation } from '../availability/reservation.ts';
 import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
-import { createOnce, newResponse } from '../idempotency/idempotency.ts';
-import type { IdempotencyStore } from '../idempotency/store.ts';
+import { createOnce } from '../idempotency/idempotency.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { newTaggedId } from '../places/tagged-id.ts';
 import { type Hold, holdPath, holdResource, holdSeconds } from './hold.ts';

@@ -9,6 +9,7 @@ import {
   type Transaction,
   transaction,
 } from '@bay-booking/service/database/database';
+import { type NewResponse, storeResponse } from '@bay-booking/service/idempotency/store';
 import { revocationIdInSql } from '@bay-booking/service/revocations';
 import { type Caller, ownerOf } from '../auth/caller.ts';
 import type { EndedRight } from '../auth/revocations.ts';
@@ -16,7 +17,6 @@ import { readBayStates, readClock } from '../availability/bay-states.ts';
 import type { Bay } from '../availability/reservation.ts';
 import { type Conflict, findConflicts } from '../availability/rule.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import { type NewResponse, storeResponse } from '../idempotency/store.ts';
 import { lockBays } from '../places/locks.ts';
 import { findLikelyFacilities, isUuid } from '../places/tagged-id.ts';
 import { intervalOf, type Times } from '../time/interval.ts';

@@ -1,6 +1,7 @@
 // Creates and connects the parts of webhooks: the endpoints, the feeder (creates deliveries for changes), the worker
 // (sends the deliveries) and the periodic jobs.
 import type { Database } from '@bay-booking/service/database/database';
+import type { IdempotencyStore } from '@bay-booking/service/idempotency/store';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
@@ -9,7 +10,6 @@ import { Counter, Gauge } from 'prom-client';
 import type { FeedStore } from '../changes/feed/store.ts';
 import type { BookingState } from '../changes/log.ts';
 import type { SharedServices } from '../http/shared-services.ts';
-import type { IdempotencyStore } from '../idempotency/store.ts';
 import { createWebhookEndpoints } from './api/endpoints.ts';
 import { createWebhookStore } from './api/store.ts';
 import { createCursorStore } from './delivery/cursor-store.ts';

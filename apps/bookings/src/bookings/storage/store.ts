@@ -12,6 +12,7 @@ import {
   type Transaction,
   transaction,
 } from '@bay-booking/service/database/database';
+import { type NewResponse, storeResponse } from '@bay-booking/service/idempotency/store';
 import type { Caller } from '../../auth/caller.ts';
 import { type Exceptions, type FoundBay, readBayStates } from '../../availability/bay-states.ts';
 import type { Bay } from '../../availability/reservation.ts';
@@ -19,7 +20,6 @@ import { type Conflict, findConflicts } from '../../availability/rule.ts';
 import { type Author, type BookingChange as Change, changeValues } from '../../changes/log.ts';
 import { apiError } from '../../errors.ts';
 import { useHold } from '../../holds/store.ts';
-import { type NewResponse, storeResponse } from '../../idempotency/store.ts';
 import { lockBays } from '../../places/locks.ts';
 import { intervalOf, type Times } from '../../time/interval.ts';
 import { later } from '../../time/timestamps.ts';

@@ -1,12 +1,12 @@
 // Handles POST /api/webhooks: registers a webhook and returns its signing secret.
 import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { StoredResponse } from '@bay-booking/service/idempotency/store';
 import { ownerOf } from '../../auth/caller.ts';
 import { badRequest, problemsOf } from '../../errors.ts';
 import { createdResponse } from '../../http/response.ts';
 import type { ApiRequest } from '../../http/shared-services.ts';
 import { createOnce } from '../../idempotency/idempotency.ts';
-import type { StoredResponse } from '../../idempotency/store.ts';
 import { bookingEvents, newSecret, type Webhook } from '../webhook.ts';
 import { webhookResource, withSecret } from './resource.ts';
 import { findWebhookErrors, type RequestedWebhook } from './schema.ts';

@@ -1,4 +1,6 @@
 // Defines what webhook handlers need and finds a webhook of an owner.
+
+import type { IdempotencyStore } from '@bay-booking/service/idempotency/store';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { SecretBox } from '@bay-booking/service/secret-box';
 import { type Caller, isPersonalAccessToken } from '../../auth/caller.ts';
@@ -6,7 +8,6 @@ import { tokenError } from '../../auth/challenges.ts';
 import type { FeedStore } from '../../changes/feed/store.ts';
 import { apiError } from '../../errors.ts';
 import type { ApiRequest, SharedServices } from '../../http/shared-services.ts';
-import type { IdempotencyStore } from '../../idempotency/store.ts';
 import { isUuid } from '../../places/tagged-id.ts';
 import type { CursorStore } from '../delivery/cursor-store.ts';
 import type { DeliveryStore } from '../delivery/delivery-store.ts';

@@ -1,5 +1,5 @@
 // Reads and writes the table idempotency_key, which has the first successful response for each Idempotency-Key.
-import { type Database, errorCode, query, send, type Transaction } from '@bay-booking/service/database/database';
+import { type Database, errorCode, type Queryable, query, send, type Transaction } from '../database/database.ts';
 
 /** How long a response is stored (docs/behaviour.md, "Idempotency keys"). */
 const lifetimeMilliseconds = 24 * 3_600_000;
@@ -41,8 +41,7 @@ export type IdempotencyStore = ReturnType<typeof createIdempotencyStore>;
 
 export function createIdempotencyStore(db: Database) {
   return {
-    find: async (id: string, now: Date): Promise<StoredResponse | undefined> =>
-      (await query<StoredResponse>(db, findResponse, [id, expiryLimit(now)]))[0],
+    find: (id: string, now: Date) => findStored(db, id, now),
 
     deleteExpired: async (now: Date): Promise<number> => {
       const before = expiryLimit(now);
@@ -57,12 +56,24 @@ export function createIdempotencyStore(db: Database) {
   };
 }
 
+async function findStored(on: Queryable, id: string, now: Date): Promise<StoredResponse | undefined> {
+  return (await query<StoredResponse>(on, findResponse, [id, expiryLimit(now)]))[0];
+}
+
 export class KeyConflict extends Error {
   readonly isInProgress: boolean;
   constructor(isInProgress: boolean) {
     super('the Idempotency-Key is used by another request');
     this.isInProgress = isInProgress;
   }
+}
+
+/**
+ * For a transaction that stores its response at the end, and whose lock no other request with the same key can have.
+ * @throws {KeyConflict}
+ */
+export async function checkUnused(tx: Transaction, keyed: KeyedRequest | undefined, now: Date): Promise<void> {
+  if (keyed && (await findStored(tx, keyed.id, now))) throw new KeyConflict(false);
 }
 
 /**
