@@ -312,7 +312,8 @@ create index webhook_cursor_by_facility on webhook_cursor (facility_id);
 
 create table webhook_delivery (
   id uuid primary key,
-  webhook_id uuid not null references webhook (id) on delete cascade,
+  -- No foreign key: a periodic job deletes the deliveries of a deleted webhook, of which there may be a million.
+  webhook_id uuid not null,
   type text not null,
   -- Null for a ping, and so are booking_id and modified, the change number.
   facility_id text,

@@ -98,6 +98,24 @@ test('DELETE takes the facilities of the token out of a webhook, and deletes a w
   expect((await system.call('GET', path, { token: all })).status).toBe(404);
 });
 
+test('the end of 12,000 deliveries does not delay the request that takes out a facility or deletes the webhook', async () => {
+  const owner = newOwner();
+  const all = await system.token(both, { sub: owner });
+  const { path, id } = await register(all);
+  await query(system.db, addDelivery, [id, [...Array(12_000).fill('fac-north'), 'fac-south']]);
+  const remaining = async (state: string) =>
+    (await query(system.db, 'select from webhook_delivery where webhook_id = $1 and state = $2', [id, state])).length;
+  const remove = (token: string) => system.call('DELETE', path, { token });
+  expect((await remove(await system.token(['fac-north'], { sub: owner }))).status).toBe(204);
+  expect([await remaining('pending'), await remaining('failed')]).toEqual([7_001, 5_000]);
+  await system.runWebhookJob('webhook deliveries');
+  expect([await remaining('pending'), await remaining('failed')]).toEqual([1, 12_000]);
+  expect((await remove(all)).status).toBe(204);
+  expect(await remaining('failed')).toBe(12_001);
+  await system.runWebhookJob('webhook deliveries');
+  expect(await remaining('failed')).toBe(0);
+});
+
 test('only the client that registered a webhook rotates its secret and changes its URL', async () => {
   const owner = newOwner();
   const tokenOf = (client: string, grant?: string) =>

@@ -2,7 +2,7 @@
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { revocationIdInSql } from '@bay-booking/service/revocations';
 import type { EndedRight } from '../auth/revocations.ts';
-import { fail } from './delivery/delivery-statements.ts';
+import { failSome } from './delivery/delivery-statements.ts';
 
 /** A table of the parameters $1 (the ids) and $2 (`before`). */
 const revoked = 'unnest($1::text[], $2::float8[]) as revoked (revocation_id, before)';
@@ -38,8 +38,10 @@ const removeFacilities = `update webhook set facility_ids = array(
 where id in (select webhook_id from ${pairs})`;
 const removeCursors = `delete from webhook_cursor cursor using ${pairs}
 where cursor.webhook_id = lost.webhook_id and cursor.facility_id = lost.facility_id`;
-const failDeliveries = `update webhook_delivery delivery set ${fail} from ${pairs}
-where delivery.webhook_id = lost.webhook_id and delivery.facility_id = lost.facility_id and state = 'pending'`;
+const failDeliveries = failSome(
+  `, ${pairs}`,
+  'delivery.webhook_id = lost.webhook_id and delivery.facility_id = lost.facility_id',
+);
 const deleteEmpty = "delete from webhook where id = any($1::uuid[]) and facility_ids = '{}'";
 
 export interface WebhookFacility {

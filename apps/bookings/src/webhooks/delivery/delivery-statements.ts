@@ -11,8 +11,19 @@ const maxWaitingPings = 100;
 const disabledFacilities = `array(
   select facility_id from unnest(facility_ids) as facility (facility_id) where ${isDisabledFacility('facility_id')})`;
 
-/** Ends a pending delivery. */
-export const fail = "state = 'failed', next_attempt_at = null, body = null";
+const fail = "state = 'failed', next_attempt_at = null, body = null";
+
+/** The maximum number of deliveries that one statement ends. */
+export const failBatch = 5_000;
+
+/**
+ * Ends some of the pending deliveries that fulfil the condition. There may be more than a statement can end in its
+ * time. The worker does not attempt the others, which `failDropped` ends.
+ */
+export const failSome = (from: string, condition: string): string => `update webhook_delivery set ${fail}
+where id in (
+  select delivery.id from webhook_delivery delivery${from} where delivery.state = 'pending' and ${condition}
+  limit ${failBatch})`;
 
 /** A condition for the deliveries of webhook $1 for the facilities $2, and its pings if $3. */
 export const ofFacilities =
@@ -56,7 +67,7 @@ where (select count(*) from (
    * - $7: the number of attempts that this instance can still begin
    */
   lease: `with receiver as (
-  select id, owner, state, failing_since, coalesce(attempts, 0) as running,
+  select id, owner, state, failing_since, facility_ids, coalesce(attempts, 0) as running,
     sum(coalesce(attempts, 0)) over (partition by owner) as running_of_owner,
     ${disabledFacilities} as disabled_facilities
   from webhook left join unnest($3::uuid[], $4::int[]) as running (webhook_id, attempts) on webhook_id = id
@@ -66,7 +77,8 @@ where (select count(*) from (
   from receiver cross join lateral (
     select id, next_attempt_at from webhook_delivery
     where webhook_id = receiver.id and state = 'pending' and next_attempt_at <= $1::timestamptz
-      and (type = 'webhook.ping' or (receiver.state = 'active' and facility_id <> all(disabled_facilities)))
+      and (type = 'webhook.ping' or (receiver.state = 'active'
+        and facility_id = any(facility_ids) and facility_id <> all(disabled_facilities)))
     order by next_attempt_at
     limit greatest(0, least(case when failing_since is null then $5::int else $6::int end - running,
       $7::int - running_of_owner))
@@ -115,16 +127,25 @@ from health where webhook.id = webhook_id and ((failing_since is null) <> has_su
   update webhook set state = 'disabled'
   where id = any($1::uuid[]) and state <> 'disabled' and (id = any($2::uuid[]) or failing_since <= $3) returning id
 )
-update webhook_delivery set ${fail}
-from disabled where webhook_id = disabled.id and state = 'pending'`,
+${failSome('', 'webhook_id in (select id from disabled)')}`,
 
   /** Ends the pending deliveries of webhook $1 for facilities that are not in $2. */
-  failOthers: `update webhook_delivery set ${fail}
-where webhook_id = $1 and state = 'pending' and facility_id <> all($2::text[])`,
+  failOthers: failSome('', 'webhook_id = $1 and facility_id <> all($2::text[])'),
+
+  failDropped: `${failSome(
+    ' join webhook on webhook.id = webhook_id',
+    "delivery.facility_id is not null and (webhook.state = 'disabled' or delivery.facility_id <> all(facility_ids))",
+  )} returning id`,
+
+  /** Finds the webhook of the deliveries with the next id after $1. */
+  findNextWebhook: `select webhook_id as id, exists (select from webhook where webhook.id = webhook_id) as "isKnown"
+from webhook_delivery where webhook_id > coalesce($1::uuid, '00000000-0000-0000-0000-000000000000') order by webhook_id limit 1`,
+  deleteOfWebhook: `delete from webhook_delivery where id in (
+  select id from webhook_delivery where webhook_id = $1 limit $2) returning id`,
 
   deleteExpired: `delete from webhook_delivery where id in (
   select id from webhook_delivery where created_at <= $1 and state <> 'pending' limit $2) returning id`,
   oldestDue: `select min(next_attempt_at) as "dueSince" from webhook join webhook_delivery on webhook_id = webhook.id
 where webhook.state = 'active' and webhook_delivery.state = 'pending'
-  and coalesce(facility_id, '') <> all(${disabledFacilities})`,
+  and (facility_id is null or facility_id = any(facility_ids) and facility_id <> all(${disabledFacilities}))`,
 } as const;

@@ -9,7 +9,7 @@ import type { PageRequest } from '@bay-booking/common/page';
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { queryPage } from '@bay-booking/service/page-statements';
 import type { Delivery, DeliveryState } from '../webhook.ts';
-import { deliveryStatements, pageOfDeliveries } from './delivery-statements.ts';
+import { deliveryStatements, failBatch, pageOfDeliveries } from './delivery-statements.ts';
 
 /** How long only the instance that has leased a delivery may attempt it. An attempt takes 15 s at most. */
 const leaseMilliseconds = 30_000;
@@ -65,6 +65,13 @@ export interface AttemptResult {
 export type DeliveryStore = ReturnType<typeof createDeliveryStore>;
 
 export function createDeliveryStore(db: Database) {
+  /** Runs a statement until it returns fewer rows than `batch`. */
+  const repeat = async (statement: string, values: readonly unknown[], batch: number): Promise<void> => {
+    while ((await query(db, statement, values)).length === batch);
+  };
+  const findWebhook = async (after: string | null) =>
+    (await query<{ id: string; isKnown: boolean }>(db, deliveryStatements.findNextWebhook, [after]))[0];
+
   return {
     /** Adds a ping, unless too many pings of the webhook are already waiting. */
     addPing: async (webhookId: string, id: string, body: string, now: Date): Promise<void> => {
@@ -114,12 +121,13 @@ export function createDeliveryStore(db: Database) {
     list: ({ webhookId, facilityIds, hasPings }: DeliveryFilter, state: DeliveryState | undefined, page: PageRequest) =>
       queryPage<Delivery>(db, pageOfDeliveries, [webhookId, facilityIds, hasPings, state ?? null], page),
 
-    /** Deletes ended deliveries that were added before `before`, in batches. */
+    /** In batches, ends deliveries that are no longer sent, and deletes those that ended before `before`. */
     deleteExpired: async (before: Date): Promise<void> => {
-      for (;;) {
-        const deleted = await query(db, deliveryStatements.deleteExpired, [before.toISOString(), deleteBatch]);
-        if (deleted.length < deleteBatch) return;
-      }
+      await repeat(deliveryStatements.failDropped, [], failBatch);
+      await repeat(deliveryStatements.deleteExpired, [before.toISOString(), deleteBatch], deleteBatch);
+      let next = await findWebhook(null);
+      for (; next; next = await findWebhook(next.id))
+        if (!next.isKnown) await repeat(deliveryStatements.deleteOfWebhook, [next.id, deleteBatch], deleteBatch);
     },
 
     /** Returns when the earliest pending delivery of the active webhooks was due, or will be. */
