@@ -10,13 +10,14 @@ const controls = '\\u0000-\\u001f\\u007f-\\u009f';
 /** They change the order in which a page shows the text around them (Unicode: Bidi_Control). */
 const directional = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
 const ofName = controls + directional;
+const unstorable = 'must not contain NUL or half a surrogate pair';
 const noControls = 'must not contain control characters';
 const noInvisible = 'must not contain control characters, also none for the direction of text';
 
 export const textFormats = {
   text: { pattern: `^[^${controls}]*$`, hint: noControls },
   /** Also contains line breaks. */
-  note: { pattern: '^[^\\u0000]*$', hint: 'must not contain NUL' },
+  note: { pattern: '^[^\\u0000]*$', hint: unstorable },
   /** What people see on pages. */
   name: { pattern: `^[^${ofName}]*$`, hint: noInvisible },
   /** A segment of a path: every URL parser resolves `.` and `..`. `minLength` reports an empty one. */
@@ -52,7 +53,6 @@ export const isText = (text: string): boolean =>
 export const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 /** No request needs more levels. Functions that call themselves would fail at some thousands. */
 const maxDepth = 100;
-const unstorable = 'must not contain NUL or half a surrogate pair';
 const maxErrors = 100;
 
 export interface TextError {
