@@ -359,20 +359,25 @@ describe('an invalid file', () => {
     expect(await readAllTables()).toBe(before);
   });
 
-  test('all references to missing facilities and accounts are reported together', async () => {
-    const errors = await errorsOf({
-      accounts: [{ id: 'acc-nowhere', username: 'nowhere', memberships: [{ facilityId: 'fac-none', role: 'staff' }] }],
-      clients: [
-        { client_id: 'c', client_secret: 's', accountId: 'acc-none' },
-        // This client has no error, because the file also contains its account.
-        { client_id: 'd', client_secret: 's', accountId: 'acc-nowhere' },
-        { client_id: 'e', client_secret: 's', redirect_uris: ['https://e.example/'], scope: 'magic' },
-      ],
-    });
-    expect(errors).toEqual([
+  test('all references to missing facilities and accounts are reported together, after all errors of form', async () => {
+    const accounts = [
+      { id: 'acc-nowhere', username: 'nowhere', memberships: [{ facilityId: 'fac-none', role: 'staff' }] },
+      { id: 'acc-somewhere', username: 'somewhere', password: 'lampe fenster regal' },
+    ];
+    const clients = [
+      { client_id: 'c', client_secret: 's', accountId: 'acc-none' },
+      // This client has no error, because the file also contains its account.
+      { client_id: 'd', client_secret: 's', accountId: 'acc-somewhere' },
+      { client_id: 'e', client_secret: 's', redirect_uris: ['https://e.example/'], scope: 'magic' },
+    ];
+    const weak = { id: 'acc-weak', username: 'weak', password: 'short' };
+    expect(await errorsOf({ accounts: [...accounts, weak], clients })).toEqual([
+      expect.stringMatching(/^\/accounts\/2\/password: /),
+      '/clients/2/scope: magic is not known',
+    ]);
+    expect(await errorsOf({ accounts, clients: clients.slice(0, 2) })).toEqual([
       '/accounts/0/memberships/0/facilityId: there is no facility fac-none',
       '/clients/0/accountId: there is no account acc-none',
-      '/clients/2/scope: magic is not known',
     ]);
   });
 });

@@ -307,10 +307,13 @@ describe('import and export', () => {
 
   test('a dry run says what would happen to each entry, and writes nothing', async () => {
     const document = {
-      facilities: [{ id: 'fac-north', name: 'Renamed' }, { id: 'fac-dry', name: 'Dry' }, { id: 'fac-bad' }],
+      facilities: [
+        { id: 'fac-north', name: 'Renamed' },
+        { id: 'fac-dry', name: 'Dry' },
+      ],
       accounts: [
         { id: 'acc-player', username: 'player@example.com' },
-        { id: 'acc-dry', username: 'dry', memberships: [{ facilityId: 'fac-bad', role: 'staff' }] },
+        { id: 'acc-dry', username: 'dry', memberships: [{ facilityId: 'fac-dry', role: 'staff' }] },
         { id: 'acc-lost', username: 'lost', memberships: [{ facilityId: 'fac-none', role: 'staff' }] },
       ],
     };
@@ -319,17 +322,11 @@ describe('import and export', () => {
     const entries = body.entries as { path: string; action: string; errors: { contextData: unknown }[] }[];
     expect([status, entries.map(({ action }) => action)]).toEqual([
       200,
-      ['update', 'create', 'error', 'unchanged', 'create', 'error'],
+      ['update', 'create', 'unchanged', 'create', 'error'],
     ]);
-    expect(entries[5]?.errors).toMatchObject([{ contextData: { field: '/accounts/2/memberships/0/facilityId' } }]);
+    expect(entries[4]?.errors).toMatchObject([{ contextData: { field: '/accounts/2/memberships/0/facilityId' } }]);
     expect((await fixture.send('POST', '/import', document)).status).toBe(400);
     expect((await fixture.send('GET', '/export')).body).toEqual(before);
-  });
-
-  test('a body of more than 50 MB is rejected, and one of nearly 50 MB is not', async () => {
-    const ofSize = (bytes: number) => `{"facilities":[]${' '.repeat(bytes)}}`;
-    expect(await fixture.send('POST', '/import', ofSize(49_900_000))).toMatchObject({ status: 200 });
-    expect(await fixture.send('POST', '/import', ofSize(50_100_000))).toMatchObject({ status: 413 });
   });
 
   test('the audit trail is read by cursor, and has no secrets', async () => {

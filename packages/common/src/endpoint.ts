@@ -80,9 +80,9 @@ export interface Endpoint<Caller = unknown> {
   readonly bodyLimit?: number;
   /**
    * `optional`: a query field takes precedence over the same body field. `as sent`: the handler gets the JSON object
-   * unchanged and validates it. `bytes`: the handler gets a Buffer. Default: `required`.
+   * unchanged and validates it. Default: `required`.
    */
-  readonly bodyUse?: 'required' | 'optional' | 'as sent' | 'bytes';
+  readonly bodyUse?: 'required' | 'optional' | 'as sent';
   /** If an optional body is a JSON string, the string is the value of this field. */
   readonly stringBodyField?: string;
   /** How long the connection may be idle. */

@@ -25,7 +25,12 @@ export interface ChangeRequest {
 
 /** @throws {ApiError} 422 if the key was used before with another request */
 export async function change(
-  { db, lock, errors, isLong = false }: Pick<RecordStore, 'db' | 'lock' | 'errors'> & { readonly isLong?: boolean },
+  {
+    db,
+    lock,
+    errors,
+    isLong = false,
+  }: Pick<RecordStore<never>, 'db' | 'lock' | 'errors'> & { readonly isLong?: boolean },
   { dryRun, key }: ChangeRequest,
   work: (tx: Transaction) => Promise<ManagementResponse>,
 ): Promise<ManagementResponse> {

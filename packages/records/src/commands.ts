@@ -41,12 +41,12 @@ export async function readImportFile(workspace: string): Promise<unknown> {
 }
 
 /** @throws {Error} whose message has every problem of the file */
-export async function importFile(store: RecordStore, document: unknown) {
+export async function importFile<Event>(store: RecordStore<Event>, document: unknown) {
   try {
     const request = { clientId: 'import', isCommand: true, dryRun: false } as const;
-    const { response, notes = [] } = await importDocument(store, document, request);
+    const { response, events = [] } = await importDocument(store, document, request);
     const { entries } = response.body as { readonly entries: readonly { readonly path: string }[] };
-    return { entries, notes };
+    return { entries, events };
   } catch (error) {
     throw error instanceof RejectedImport ? importError(error.problems) : error;
   }
@@ -59,7 +59,11 @@ function importError(problems: readonly PointerError[]): Error {
 }
 
 /** Writes an import file with everything to `file`, or to standard output. Only its owner may read the file. */
-export async function exportFile(store: RecordStore, file: string | undefined, options: Entry = {}): Promise<void> {
+export async function exportFile<Event>(
+  store: RecordStore<Event>,
+  file: string | undefined,
+  options: Entry = {},
+): Promise<void> {
   const text = `${JSON.stringify(await exportDocument(store, options), null, 2)}\n`;
   if (file === undefined) process.stdout.write(text);
   else await writeFile(resolve(directory(), file), text, { mode: 0o600 });

@@ -1,5 +1,5 @@
-// Finds the records of an import file, or those of a PUT, and validates each of them.
-
+// Finds the records of an import file, or that of a PUT, and every error of their form.
+import { setImmediate } from 'node:timers/promises';
 import type { Schema } from '@bay-booking/common/endpoint';
 import {
   atPointer,
@@ -8,122 +8,167 @@ import {
   type PointerError,
   pointerErrorsOf,
 } from '@bay-booking/common/validation';
+import type { Queryable } from '@bay-booking/service/database/database';
 import { isObject } from '@bay-booking/service/http/request-body';
-import type { AnyKind, Entry } from './record.ts';
+import type { Entry, PrepareContext, RecordKind } from './record.ts';
 
-/** A record of a file. */
-export interface FileEntry {
-  readonly kind: AnyKind;
+/** A record of a file, or of a PUT. */
+export interface FileEntry<Event> {
+  readonly kind: RecordKind<object, Event>;
   /** The JSON Pointer of the record. */
   readonly pointer: string;
-  readonly record: Entry;
+  record: Entry;
   /** The entry that contains this one. */
-  readonly parent: FileEntry | undefined;
+  readonly parent: FileEntry<Event> | undefined;
   /** The pointers lead into the file. */
   readonly problems: PointerError[];
 }
 
-/** Returns an entry before those that it contains. The field `parentField` of a record names its parent. */
-function flatten(kind: AnyKind, value: unknown, pointer: string, parent?: FileEntry): readonly FileEntry[] {
-  const { children } = kind;
-  const inherited = parent?.kind.children && { [parent.kind.children.parentField]: parent.record[parent.kind.key] };
-  const record = { ...(isObject(value) && value), ...inherited };
-  if (!children) return [{ kind, pointer, record, parent, problems: [] }];
-  const { [children.field]: inside, ...own } = record as Entry;
-  const entry = { kind, pointer, record: own, parent, problems: [] };
-  return [entry, ...flattenAll(children.kind, inside, `${pointer}/${children.field}`, entry)];
-}
+/** So many are checked or written before other requests of the process go on. */
+export const batchSize = 500;
 
-const flattenAll = (kind: AnyKind, values: unknown, pointer: string, parent?: FileEntry): readonly FileEntry[] =>
-  Array.isArray(values) ? values.flatMap((value, index) => flatten(kind, value, `${pointer}/${index}`, parent)) : [];
-
-/** `roots` are the sections of a file, in the order in which they are written. */
-export function createEntryReader(roots: readonly AnyKind[], formats: Formats, mandatory: readonly string[] = []) {
-  const createCheck = createCompiler(formats);
-  /** Returns a function that finds the problems of a value. */
-  const compile = (schema: object): ((value: unknown) => readonly PointerError[]) => {
-    const findErrors = createCheck(schema);
-    return (value) => pointerErrorsOf(findErrors(value));
-  };
-  const fileSchema: Schema = {
-    type: 'object',
-    required: mandatory,
-    additionalProperties: false,
-    properties: Object.fromEntries(
-      roots.map((kind) => [kind.collection, { type: 'array', items: schemasOf(kind).entry }]),
-    ),
-  };
-  const validateFile = compile(fileSchema);
-  const validators = new Map(allKinds(roots).map((kind) => [kind, compile(schemasOf(kind).entry)]));
-
-  /** Adds every problem that needs no database to the innermost entry that has it, and returns those of the file. */
-  function addProblems(entries: readonly FileEntry[], found: readonly PointerError[]): readonly PointerError[] {
-    const byPointer = new Map(found.length > 0 ? entries.map((entry) => [entry.pointer, entry]) : []);
-    const ofFile: PointerError[] = [];
-    for (const one of found) {
-      let pointer = one.path;
-      while (pointer !== '' && !byPointer.has(pointer)) pointer = pointer.slice(0, pointer.lastIndexOf('/'));
-      const problems = byPointer.get(pointer)?.problems ?? ofFile;
-      problems.push(one);
-    }
-    for (const { kind, record, pointer, problems } of entries)
-      for (const one of kind.check?.(record) ?? [])
-        problems.push(atPointer(pointer + one.path, one.kind, one.hint, one));
-    findDuplicates(entries);
-    return ofFile;
-  }
-
-  return {
-    compile,
-    fileSchema,
-    /** The body of a PUT, whose first entry is the record itself. */
-    ofRecord: (kind: AnyKind, body: Entry): readonly FileEntry[] => {
-      const entries = flatten(kind, body, '');
-      addProblems(entries, validators.get(kind)?.(body) ?? []);
-      return entries;
-    },
-    /** The problems are those of the file itself. */
-    ofFile: (document: unknown) => {
-      const sections: Entry = isObject(document) ? document : {};
-      const entries = roots.flatMap((kind) => flattenAll(kind, sections[kind.collection], `/${kind.collection}`));
-      return { entries, problems: addProblems(entries, validateFile(document)) };
-    },
-  };
-}
-
-export type EntryReader = ReturnType<typeof createEntryReader>;
-
-/** Returns each kind before the kinds of the records that it contains. */
-export const allKinds = (roots: readonly AnyKind[]): readonly AnyKind[] =>
+/** Returns each kind before the kind of the records that it contains. */
+export const allKinds = <Event>(roots: readonly RecordKind<object, Event>[]): readonly RecordKind<object, Event>[] =>
   roots.flatMap((kind) => [kind, ...allKinds(kind.children ? [kind.children.kind] : [])]);
 
 /** The schemas of OpenAPI. `entry` is an element of an import file, `body` that of a PUT. */
-export function schemasOf(kind: AnyKind): { readonly record: Schema; readonly entry: Schema; readonly body: Schema } {
-  const { schema, children, optional = [] } = kind;
-  const required = (schema.required as readonly string[]).filter((name) => !optional.includes(name));
-  const input = { ...schema, required };
-  const inside = children && withoutField(schemasOf(children.kind).entry, children.parentField);
-  const entry = children
-    ? { ...input, properties: { ...input.properties, [children.field]: { type: 'array', items: inside } } }
-    : input;
-  return { record: schema, entry, body: { ...entry, required: required.filter((name) => name !== kind.key) } };
+export function schemasOf(kind: RecordKind<object, never>): Readonly<Record<'record' | 'entry' | 'body', Schema>> {
+  const { schema, children } = kind;
+  const input = inputSchema(kind);
+  const body = { ...input, required: input.required.filter((name) => name !== kind.key) };
+  if (!children) return { record: schema, entry: input, body };
+  const inside = withoutField(schemasOf(children.kind).entry, children.parentField);
+  return { record: schema, entry: withChildren(input, children.field, inside), body };
 }
+
+function inputSchema({ schema, optional = [] }: RecordKind<object, never>) {
+  return { ...schema, required: (schema.required as readonly string[]).filter((name) => !optional.includes(name)) };
+}
+
+const withChildren = (schema: Schema, field: string, items: Schema): Schema => ({
+  ...schema,
+  properties: { ...(schema.properties as Entry), [field]: { type: 'array', items } },
+});
 
 function withoutField(schema: Schema, field: string): Schema {
   const { [field]: _, ...properties } = schema.properties as Entry;
   return { ...schema, properties, required: (schema.required as string[]).filter((name) => name !== field) };
 }
 
-function findDuplicates(entries: readonly FileEntry[]): void {
-  const first = new Map<string, string>();
-  for (const { kind, pointer, record, problems } of entries) {
-    for (const [field, normalize] of Object.entries({ [kind.key]: String, ...kind.unique })) {
-      const value = record[field];
-      if (typeof value !== 'string') continue;
-      const id = JSON.stringify([kind.name, field, normalize(value)]);
-      const earlier = first.get(id);
-      if (earlier === undefined) first.set(id, `${pointer}/${field}`);
-      else problems.push(atPointer(`${pointer}/${field}`, 'duplicate', `is the same as ${earlier}`));
-    }
+/** `roots` are the sections of a file, in the order in which they are written. */
+export function createEntryReader<Event>(
+  roots: readonly RecordKind<object, Event>[],
+  formats: Formats,
+  mandatory: readonly string[] = [],
+) {
+  const createCheck = createCompiler(formats);
+  /** Returns a function that finds the problems of a value. */
+  const compile = (schema: object): ((value: unknown) => readonly PointerError[]) => {
+    const findErrors = createCheck(schema);
+    return (value) => pointerErrorsOf(findErrors(value));
+  };
+  const sections = (items: (kind: RecordKind<object, Event>) => Schema) => ({
+    type: 'object',
+    required: mandatory,
+    additionalProperties: false,
+    properties: Object.fromEntries(
+      roots.map((kind) => [kind.collection, { type: 'array', items: items(kind) }] as const),
+    ),
+  });
+  const findFileProblems = compile(sections(() => ({})));
+  const validators = new Map(allKinds(roots).map((kind) => [kind, compile(inputSchema(kind))]));
+  // A record inside another one does not name it.
+  const insideValidators = new Map(
+    allKinds(roots).flatMap(({ children }) =>
+      children ? [[children.kind, compile(withoutField(inputSchema(children.kind), children.parentField))]] : [],
+    ),
+  );
+
+  /** Yields the entry of a value and then those of the records in it, which also get the field that names it. */
+  function* entriesOf(
+    kind: RecordKind<object, Event>,
+    value: unknown,
+    pointer: string,
+    parent?: FileEntry<Event>,
+  ): Generator<FileEntry<Event>> {
+    const { children } = kind;
+    const { [children?.field ?? '']: inside = [], ...own }: Entry = isObject(value) ? value : {};
+    const findProblems = parent ? insideValidators.get(kind) : validators.get(kind);
+    const problems = findProblems?.(isObject(value) ? own : value).map((found) => within(pointer, found)) ?? [];
+    const inherited = parent?.kind.children && { [parent.kind.children.parentField]: parent.record[parent.kind.key] };
+    const entry = { kind, pointer, record: { ...own, ...inherited }, parent, problems };
+    yield entry;
+    if (!children) return;
+    const inner = `${pointer}/${children.field}`;
+    if (!Array.isArray(inside)) return void problems.push(atPointer(inner, 'invalid', 'must be array'));
+    for (const [index, child] of inside.entries()) yield* entriesOf(children.kind, child, `${inner}/${index}`, entry);
   }
+
+  /** Adds the problems that a schema cannot express, and does the slow work before the transaction. */
+  async function complete(
+    db: Queryable,
+    entries: readonly FileEntry<Event>[],
+    context: PrepareContext,
+  ): Promise<readonly FileEntry<Event>[]> {
+    const first = new Map<string, string>();
+    for (const [index, { kind, pointer, record, problems }] of entries.entries()) {
+      problems.push(...(kind.check?.(record) ?? []).map((found) => within(pointer, found)));
+      for (const [field, normalize] of Object.entries({ [kind.key]: String, ...kind.unique })) {
+        const value = record[field];
+        if (typeof value !== 'string') continue;
+        const id = JSON.stringify([kind.name, field, normalize(value)]);
+        const earlier = first.get(id);
+        if (earlier === undefined) first.set(id, `${pointer}/${field}`);
+        else problems.push(atPointer(`${pointer}/${field}`, 'duplicate', `is the same as ${earlier}`));
+      }
+      if (index % batchSize === 0) await setImmediate();
+    }
+    for (const kind of allKinds(roots)) {
+      const ofKind = entries.filter((entry) => entry.kind === kind);
+      const records = ofKind.map(withoutInvalid);
+      for (const [index, { record, problems }] of (await kind.prepare?.(db, records, context))?.entries() ?? []) {
+        const entry = ofKind[index] as FileEntry<Event>;
+        entry.record = record as Entry;
+        entry.problems.push(...problems.map((found) => within(entry.pointer, found)));
+      }
+    }
+    return entries;
+  }
+
+  return {
+    fileSchema: sections((kind) => schemasOf(kind).entry) as Schema,
+    /** The body of a PUT, which contains no other records. */
+    ofRecord: (db: Queryable, kind: RecordKind<object, Event>, record: Entry, context: PrepareContext) => {
+      const problems = [...(validators.get(kind)?.(record) ?? [])];
+      return complete(db, [{ kind, pointer: '', record, parent: undefined, problems }], context);
+    },
+    /** The problems are those of the file itself. */
+    ofFile: async (db: Queryable, document: unknown, context: PrepareContext) => {
+      const given: Entry = isObject(document) ? document : {};
+      const withoutRecords = Object.entries(given).map(([name, value]) => [name, Array.isArray(value) ? [] : value]);
+      const problems = findFileProblems(isObject(document) ? Object.fromEntries(withoutRecords) : document);
+      const entries: FileEntry<Event>[] = [];
+      for (const kind of roots) {
+        const values = given[kind.collection];
+        for (const [index, value] of Array.isArray(values) ? values.entries() : [])
+          for (const entry of entriesOf(kind, value, `/${kind.collection}/${index}`)) {
+            entries.push(entry);
+            if (entries.length % batchSize === 0) await setImmediate();
+          }
+      }
+      return { problems, entries: await complete(db, entries, context) };
+    },
+  };
 }
+
+export type EntryReader<Event> = ReturnType<typeof createEntryReader<Event>>;
+
+/** The record with undefined in place of the fields that have problems, so that its other fields are judged too. */
+function withoutInvalid<Event>({ record, pointer, problems }: FileEntry<Event>): Entry {
+  if (problems.length === 0) return record;
+  const names = problems.map(({ path }) => path.slice(pointer.length).split('/')[1] ?? '');
+  const invalid = names.map((name) => [name.replaceAll('~1', '/').replaceAll('~0', '~'), undefined]);
+  return { ...record, ...Object.fromEntries(invalid) };
+}
+
+const within = (pointer: string, found: PointerError): PointerError => ({ ...found, path: pointer + found.path });

@@ -1,21 +1,20 @@
-// Applies the records of a file or of a PUT in one transaction. A dry run is the same, rolled back.
-
+// Applies the records of a file or of a PUT in one transaction, and exports them. A dry run is the same, rolled back.
 import { setImmediate } from 'node:timers/promises';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { type Database, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { type ChangeRequest, change } from './change.ts';
-import { allKinds, type EntryReader, type FileEntry } from './entries.ts';
+import { allKinds, batchSize, type EntryReader, type FileEntry } from './entries.ts';
 import type { ManagementErrors } from './problems.ts';
-import type { AnyKind, ChangeContext, Entry, Outcome } from './record.ts';
+import type { ChangeContext, Entry, Outcome, RecordKind } from './record.ts';
 
 /** What the functions of this package need of a service. */
-export interface RecordStore {
+export interface RecordStore<Event> {
   readonly db: Database;
   /** One transaction at a time changes records, so that events become visible in the order of their numbers. */
   readonly lock: (tx: Transaction) => Promise<unknown>;
   /** The sections of a file, in the order in which they are written and deleted in reverse. */
-  readonly roots: readonly AnyKind[];
-  readonly reader: EntryReader;
+  readonly roots: readonly RecordKind<object, Event>[];
+  readonly reader: EntryReader<Event>;
   readonly errors: ManagementErrors;
 }
 
@@ -35,153 +34,104 @@ export class RejectedImport extends Error {
   }
 }
 
-const batchSize = 500;
-
-/** What `upsert` gets. */
-export type Prepared = ReadonlyMap<FileEntry, Entry>;
-
-/** Does the slow work before the transaction, such as hashing passwords. Invalid fields are left out. */
-export async function prepareEntries(
-  { db, roots }: Pick<RecordStore, 'db' | 'roots'>,
-  entries: readonly FileEntry[],
-): Promise<Prepared> {
-  const prepared = new Map(entries.map((entry) => [entry, validPart(entry)]));
-  for (const kind of allKinds(roots)) {
-    if (!kind.prepare) continue;
-    const ofKind = entries.filter((entry) => entry.kind === kind);
-    const records = await kind.prepare(
-      db,
-      ofKind.map((entry) => prepared.get(entry) as Entry),
-    );
-    for (const [index, entry] of ofKind.entries()) prepared.set(entry, records[index] as Entry);
-  }
-  return prepared;
-}
-
 /**
- * Writes the records, unless one has errors: the caller must then roll back. Returns a row for each, without problems
- * for one inside a record with errors, and the outcome of the first record. An import can have 100,000 records, so the
- * other outcomes are not kept.
+ * Writes the records. If one has problems, the caller must roll back. Returns a row for each, without problems for one
+ * inside a record that has some, and the outcome of the first record. An import can have 100,000 records, so the other
+ * outcomes are not kept.
  */
-export async function applyEntries(
+export async function applyEntries<Event>(
   tx: Transaction,
-  { roots }: Pick<RecordStore, 'roots'>,
-  prepared: Prepared,
-  options: Pick<ChangeContext, 'clientId' | 'isCommand' | 'missing' | 'notes'>,
+  { roots }: Pick<RecordStore<Event>, 'roots'>,
+  entries: readonly FileEntry<Event>[],
+  context: ChangeContext<Event>,
 ): Promise<{ readonly rows: readonly ResultRow[]; readonly first: Outcome | undefined }> {
-  const entries = [...prepared.keys()];
-  const given = new Map(entries.map((entry) => [idOf(entry), entry.record]));
-  const findGiven = (kind: string, id: string): Entry | undefined => given.get(`${kind} ${id}`);
-  const failed = new Set(entries.filter(({ problems }) => problems.length > 0));
-  const rows = new Map<FileEntry, ResultRow>(
-    entries.map((entry) => [entry, { path: entry.pointer, action: 'error', problems: entry.problems }]),
+  const rows = new Map<FileEntry<Event>, ResultRow>(
+    entries.map((entry) => [entry, { path: entry.pointer, action: 'error', problems: [] }]),
   );
+  const hasFailed = (entry: FileEntry<Event>): boolean => rows.get(entry)?.action === 'error';
   let first: Outcome | undefined;
-  const report = (entry: FileEntry, { action }: Outcome, found: readonly PointerError[]): void => {
-    const problems = [...entry.problems, ...found.map((one) => located(entry, one))];
+  const report = (entry: FileEntry<Event>, { action }: Outcome, found: readonly PointerError[]): void => {
+    const problems = found.map((one) => located(entry, one));
     rows.set(entry, { path: entry.pointer, action: problems.length > 0 ? 'error' : action, problems });
-    if (problems.length > 0) failed.add(entry);
   };
   for (const kind of allKinds(roots)) {
-    const ofKind = entries.filter((entry) => entry.kind === kind);
-    for (const entry of ofKind) if (entry.parent && failed.has(entry.parent)) failed.add(entry);
-    const isComparable = (entry: FileEntry): boolean =>
-      !(entry.parent && failed.has(entry.parent)) && !invalidFields(entry).has('');
-    const valid: { readonly entry: FileEntry; readonly outcome: Outcome }[] = [];
-    for (const batch of batchesOf(ofKind.filter(isComparable))) {
-      const records = batch.map((entry) => prepared.get(entry) as Entry);
-      const outcomes = await kind.upsert(tx, records, { ...options, findGiven, isTrial: failed.size > 0 });
+    const ofKind = entries.filter((entry) => entry.kind === kind && !(entry.parent && hasFailed(entry.parent)));
+    const written: { readonly entry: FileEntry<Event>; readonly outcome: Outcome }[] = [];
+    for (const batch of batchesOf(ofKind)) {
+      const records = batch.map(({ record }) => record);
+      const outcomes = (await kind.upsert(tx, records, context)) as readonly Outcome[];
       for (const [index, entry] of batch.entries()) {
         const outcome = outcomes[index] as Outcome;
         first ??= outcome;
-        const invalid = invalidFields(entry);
-        report(
-          entry,
-          outcome,
-          outcome.problems.filter(({ path }) => !invalid.has(fieldOf(path))),
-        );
-        if (kind.verify && !failed.has(entry)) valid.push({ entry, outcome });
+        report(entry, outcome, outcome.problems);
+        if (kind.verify && !hasFailed(entry)) written.push({ entry, outcome });
       }
       // Other requests of the process go on between two batches.
       await setImmediate();
     }
     const found = await kind.verify?.(
       tx,
-      valid.map(({ outcome }) => outcome),
+      written.map(({ outcome }) => outcome),
     );
-    for (const [index, problems = []] of found?.entries() ?? []) {
-      const { entry, outcome } = valid[index] as (typeof valid)[number];
-      report(entry, outcome, problems);
-    }
+    for (const [index, { entry, outcome }] of written.entries()) report(entry, outcome, found?.[index] ?? []);
   }
   return { rows: [...rows.values()], first };
 }
 
-const fieldOf = (pointer: string): string => (pointer.split('/')[1] ?? '').replaceAll('~1', '/').replaceAll('~0', '~');
-
-/** A field with the value of another record is valid by itself. */
-const invalidFields = ({ pointer, problems }: FileEntry): ReadonlySet<string> =>
-  new Set(problems.flatMap((f) => (f.kind === 'duplicate' ? [] : fieldOf(f.path.slice(pointer.length)))));
-
-function validPart(entry: FileEntry): Entry {
-  if (entry.problems.length === 0) return entry.record;
-  const invalid = invalidFields(entry);
-  const isValid = ([field]: readonly [string, unknown]): boolean => !invalid.has(field);
-  const standIns = Object.entries(entry.kind.standIns ?? {}).filter((field) => !isValid(field));
-  return Object.fromEntries([...Object.entries(entry.record).filter(isValid), ...standIns]);
-}
-
-/** Other records refer to an account by its id, which is not its key. An invalid id refers to nothing. */
-const idOf = ({ kind, record }: FileEntry): string => `${kind.name} ${textOf(record.id ?? record[kind.key])}`;
-
-/** `String` fails for an object such as `{ "toString": 1 }`. */
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-
 /** Returns the problem with a pointer into the file, which has no field for the record that contains another. */
-function located({ kind, pointer, parent }: FileEntry, found: PointerError): PointerError {
+function located<Event>({ kind, pointer, parent }: FileEntry<Event>, found: PointerError): PointerError {
   const isInherited = found.path === `/${parent?.kind.children?.parentField}`;
-  return atPointer(pointer + (isInherited ? `/${kind.key}` : found.path), found.kind, found.hint, found);
+  return { ...found, path: pointer + (isInherited ? `/${kind.key}` : found.path) };
 }
-
-const rootKeyOf = ({ kind, record, parent }: FileEntry): string =>
-  parent ? rootKeyOf(parent) : textOf(record[kind.key]);
 
 /**
  * Sorts the records by their root and their key, because two transactions that lock rows in the same order cannot wait
- * for each other. The records of one root are in the same batch, so that their kind can sort them as the database does.
+ * for each other.
  */
-function batchesOf(entries: readonly FileEntry[]): readonly (readonly FileEntry[])[] {
-  const byRoot = [...Map.groupBy(entries, rootKeyOf)].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const batches: FileEntry[][] = [];
-  for (const [, ofRoot] of byRoot) {
-    const last = batches.at(-1);
-    if (last && last.length + ofRoot.length <= batchSize) last.push(...ofRoot);
-    else batches.push(ofRoot);
-  }
-  return batches;
+function batchesOf<Event>(entries: readonly FileEntry<Event>[]): readonly (readonly FileEntry<Event>[])[] {
+  const rootKeyOf = ({ kind, record, parent }: FileEntry<Event>): string =>
+    parent ? rootKeyOf(parent) : String(record[kind.key]);
+  const keyed = entries.map((entry) => ({ entry, root: rootKeyOf(entry), key: String(entry.record[entry.kind.key]) }));
+  const sorted = keyed.toSorted((a, b) => compare(a.root, b.root) || compare(a.key, b.key)).map(({ entry }) => entry);
+  const starts = Array.from({ length: Math.ceil(sorted.length / batchSize) }, (_, index) => index * batchSize);
+  return starts.map((start) => sorted.slice(start, start + batchSize));
 }
 
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
 /**
- * All or nothing. The response of a dry run says what an import would do. There are no notes of a dry run and of a
+ * All or nothing. The response of a dry run says what an import would do. There are no events of a dry run and of a
  * repeated request.
  * @throws {RejectedImport} unless it is a dry run
  */
-export async function importDocument(store: RecordStore, document: unknown, request: ChangeRequest) {
-  const { entries, problems } = store.reader.ofFile(document);
-  const prepared = await prepareEntries(store, entries);
-  let committed: readonly unknown[] | undefined;
+export async function importDocument<Event>(store: RecordStore<Event>, document: unknown, request: ChangeRequest) {
+  const { errors, reader, db } = store;
+  const missing = 'keep';
+  const { problems: ofFile, entries } = await reader.ofFile(db, document, { missing });
+  const rowOfFile: ResultRow = { path: '', action: 'error', problems: ofFile };
+  const invalid = [
+    rowOfFile,
+    ...entries.map(({ pointer: path, problems }) => ({ ...rowOfFile, path, problems })),
+  ].filter(({ problems }) => problems.length > 0);
+  const responseOf = (rows: readonly ResultRow[]) => ({ status: 200, body: { entries: errors.entries(rows) } });
+  if (invalid.length > 0) {
+    // Nothing is compared with what is stored before all records are well-formed.
+    if (request.dryRun) return { response: responseOf(invalid), events: undefined };
+    throw new RejectedImport(invalid.flatMap(({ problems }) => problems));
+  }
+  let committed: readonly Event[] | undefined;
   const response = await change({ ...store, isLong: true }, request, async (tx) => {
-    const notes: unknown[] = [];
-    const { rows } = await applyEntries(tx, store, prepared, { ...request, missing: 'keep', notes });
-    const found = [...problems, ...rows.flatMap((row) => row.problems)];
+    const { clientId, isCommand } = request;
+    const events: Event[] = [];
+    const { rows } = await applyEntries(tx, store, entries, { clientId, isCommand, missing, events });
+    const found = rows.flatMap(({ problems }) => problems);
     if (found.length > 0 && !request.dryRun) throw new RejectedImport(found);
-    const ofFile: readonly ResultRow[] = problems.length > 0 ? [{ path: '', action: 'error', problems }] : [];
     const onCommit = (): void => {
-      committed = notes;
+      committed = events;
     };
-    return { status: 200, body: { entries: store.errors.entries([...ofFile, ...rows.map(withReason)]) }, onCommit };
+    return { ...responseOf(rows.map(withReason)), onCommit };
   });
-  return { response, notes: committed };
+  return { response, events: committed };
 }
 
 const withReason = (row: ResultRow): ResultRow =>
@@ -190,8 +140,8 @@ const withReason = (row: ResultRow): ResultRow =>
     : { ...row, problems: [atPointer(row.path, 'conflict', 'belongs to a record that has errors')] };
 
 /** An import file with everything. */
-export async function exportDocument(
-  { db, roots, lock }: Pick<RecordStore, 'db' | 'roots' | 'lock'>,
+export async function exportDocument<Event>(
+  { db, roots, lock }: Pick<RecordStore<Event>, 'db' | 'roots' | 'lock'>,
   options: Entry = {},
 ): Promise<Record<string, readonly object[]>> {
   return transaction(db, async (tx) => {
@@ -203,7 +153,11 @@ export async function exportDocument(
   });
 }
 
-async function nested(tx: Transaction, kind: AnyKind, options: Entry): Promise<readonly Entry[]> {
+async function nested<Event>(
+  tx: Transaction,
+  kind: RecordKind<object, Event>,
+  options: Entry,
+): Promise<readonly Entry[]> {
   const records = (await kind.readAll(tx, options)) as readonly Entry[];
   if (!kind.children) return records;
   const { field, kind: childKind, parentField } = kind.children;

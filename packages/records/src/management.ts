@@ -1,14 +1,13 @@
 // Creates the management API of a service: its endpoints, router and OpenAPI document.
 import { type Endpoint, endpointDefiner, responseSchema, type Schema } from '@bay-booking/common/endpoint';
-import { ApiError, errorEnvelopeSchema } from '@bay-booking/common/errors';
+import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { linkSchema } from '@bay-booking/common/links';
 import { openApiDocument } from '@bay-booking/common/openapi';
 import { pageLinksSchema } from '@bay-booking/common/page';
 import type { Router } from 'express';
 import { auditEndpoint, type EventSource, eventListSchema } from './audit.ts';
 import { allKinds, schemasOf } from './entries.ts';
-import { exportDocument } from './import.ts';
-import { createImporter } from './import-request.ts';
+import { exportDocument, importDocument, RejectedImport } from './import.ts';
 import type { Entry } from './record.ts';
 import {
   type Caller,
@@ -20,15 +19,13 @@ import {
 } from './record-endpoints.ts';
 import { managementRouter, type RouterOptions } from './router.ts';
 
-export interface ManagementOptions extends RecordContext, RouterOptions {
+export interface ManagementOptions<Event> extends RecordContext<Event>, Pick<RouterOptions, 'authorize' | 'check'> {
   readonly title: string;
   readonly summary: string;
   /** ISSUER or BASE_URL */
   readonly baseUrl: string;
   readonly tokenUrl: string;
   readonly scope: string;
-  /** The module of the thread for large files, and its settings (import-request.ts). */
-  readonly importThread: { readonly module: URL; readonly settings: object };
   readonly events: EventSource;
   /** The parameters of an export, and what happens before it. */
   readonly exportQuery?: Readonly<Record<string, Schema>>;
@@ -39,7 +36,8 @@ export interface ManagementOptions extends RecordContext, RouterOptions {
 }
 
 const defineEndpoint = endpointDefiner<Caller>();
-const maxImportBytes = 50_000_000;
+/** Larger files would stop the other requests of the process for too long. */
+const maxImportBytes = 10_000_000;
 const tag = 'Operations';
 
 const errors = { ...errorEnvelopeSchema.properties.errors, minItems: 0, description: 'Empty unless action is error.' };
@@ -54,7 +52,7 @@ const row = responseSchema({
 });
 const importResultSchema = responseSchema({ entries: { type: 'array', items: row } });
 
-export function createManagement(options: ManagementOptions): Router {
+export function createManagement<Event>(options: ManagementOptions<Event>): Router {
   const { store, link, baseUrl, scope } = options;
   const kinds = allKinds(store.roots);
   const endpoints = [
@@ -113,10 +111,9 @@ export function createManagement(options: ManagementOptions): Router {
   return managementRouter(endpoints, document, options);
 }
 
-function fileEndpoints(options: ManagementOptions): readonly Endpoint<Caller>[] {
-  const { store, importThread, onCommit, exportQuery = {}, beforeExport } = options;
+function fileEndpoints<Event>(options: ManagementOptions<Event>): readonly Endpoint<Caller>[] {
+  const { store, onCommit, exportQuery = {}, beforeExport } = options;
   const { fileSchema } = store.reader;
-  const importer = createImporter(store, importThread);
   const example = Object.fromEntries(store.roots.map(({ collection, example }) => [collection, [example]]));
   return [
     defineEndpoint({
@@ -143,9 +140,11 @@ function fileEndpoints(options: ManagementOptions): readonly Endpoint<Caller>[] 
       summary: 'Import a file',
       description:
         'Creates and changes what the file contains, all or nothing, and removes nothing. A field that is left out ' +
-        'keeps its value. The body has 50 MB at most. With dryRun=true, nothing is written, and errors are in the entries.',
+        'keeps its value. The body has 10 MB at most; npm run import takes larger files. With dryRun=true, nothing is ' +
+        'written, and errors are in the entries.',
       body: fileSchema,
-      bodyUse: 'bytes',
+      bodyUse: 'as sent',
+      describesDryRun: false,
       bodyLimit: maxImportBytes,
       timeoutSeconds: 600,
       bodyExample: example,
@@ -156,11 +155,14 @@ function fileEndpoints(options: ManagementOptions): readonly Endpoint<Caller>[] 
         example: { entries: [{ path: `/${store.roots[0]?.collection}/0`, action: 'unchanged', errors: [] }] },
       },
       handle: async (endpointRequest) => {
-        const bytes = endpointRequest.body as unknown as Buffer;
-        const response = await importer({ bytes, request: changeOf(endpointRequest) });
-        if ('problems' in response) throw new ApiError(response.status, response.problems, response);
-        if (response.notes) onCommit(response.notes, endpointRequest);
-        return response;
+        try {
+          const { response, events } = await importDocument(store, endpointRequest.body, changeOf(endpointRequest));
+          if (events) onCommit(events, endpointRequest);
+          return response;
+        } catch (error) {
+          const { badRequest, problemsOf } = store.errors;
+          throw error instanceof RejectedImport ? badRequest(problemsOf(error.problems)) : error;
+        }
       },
     }),
   ];

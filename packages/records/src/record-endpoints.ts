@@ -10,9 +10,9 @@ import { isNotModified, tagsToMatch } from '@bay-booking/service/http/etag';
 import { keyedRequest } from '@bay-booking/service/idempotency/once';
 import { type ChangeRequest, change, type ManagementResponse } from './change.ts';
 import { schemasOf } from './entries.ts';
-import { applyEntries, prepareEntries, type RecordStore } from './import.ts';
+import { applyEntries, type RecordStore } from './import.ts';
 import type { ManagementErrors } from './problems.ts';
-import type { AnyKind, Entry, Stored } from './record.ts';
+import type { Entry, RecordKind, Stored } from './record.ts';
 
 export interface Caller {
   readonly clientId: string;
@@ -21,11 +21,11 @@ export interface Caller {
 
 type Request = EndpointRequest<unknown, unknown, Caller>;
 
-export interface RecordContext {
-  readonly store: RecordStore;
+export interface RecordContext<Event> {
+  readonly store: RecordStore<Event>;
   readonly link: MakeLink;
-  /** Gets the notes of `upsert` and `remove` after the commit. */
-  readonly onCommit: (notes: readonly unknown[], request: Pick<Request, 'caller' | 'requestId'>) => void;
+  /** Gets the events of `upsert` and `remove` after the commit. */
+  readonly onCommit: (events: readonly Event[], request: Pick<Request, 'caller' | 'requestId'>) => void;
 }
 
 const defineEndpoint = endpointDefiner<Caller>();
@@ -53,8 +53,8 @@ interface ListDescription extends Pick<Endpoint, 'operationId' | 'tag' | 'summar
   readonly collection: string;
   readonly filters: Readonly<Record<string, Schema>>;
   readonly item: Schema;
-  readonly list: AnyKind['list'];
-  readonly context: Pick<RecordContext, 'store' | 'link'>;
+  readonly list: RecordKind<object>['list'];
+  readonly context: { readonly store: Pick<RecordStore<never>, 'db'>; readonly link: MakeLink };
 }
 
 /** Returns a page of `/management/{collection}`. */
@@ -79,7 +79,10 @@ export function listEndpoint(options: ListDescription): Endpoint<Caller> {
   });
 }
 
-export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly Endpoint<Caller>[] {
+export function recordEndpoints<Event>(
+  kind: RecordKind<object, Event>,
+  context: RecordContext<Event>,
+): readonly Endpoint<Caller>[] {
   const { store } = context;
   const { errors } = store;
   const { name, collection, key, example, notes } = kind;
@@ -152,39 +155,42 @@ export function recordEndpoints(kind: AnyKind, context: RecordContext): readonly
         const id = keyOf(request);
         const ifMatch = (field: string) => (field === 'if-match' ? request.header(field) : undefined);
         return change(store, changeOf(request), async (tx) => {
-          const committed: unknown[] = [];
+          const events: Event[] = [];
           const check = ({ tag }: Stored<object>): void => checkPreconditions(ifMatch, tag, errors);
-          const result = await kind.remove(tx, id, { ...request.caller, notes: committed }, check);
+          const result = await kind.remove(tx, id, { ...request.caller, events }, check);
           if (result === 'unknown') throw notFound();
           if (typeof result === 'object') throw errors.badRequest(errors.problemsOf([result]));
-          return { status: 204, onCommit: () => context.onCommit(committed, request) };
+          return { status: 204, onCommit: () => context.onCommit(events, request) };
         });
       },
     }),
   ];
 }
 
-async function putRecord(
-  kind: AnyKind,
+async function putRecord<Event>(
+  kind: RecordKind<object, Event>,
   key: string,
   body: Entry,
   request: Request,
-  { store, link, onCommit }: RecordContext,
+  { store, link, onCommit }: RecordContext<Event>,
 ): Promise<ManagementResponse> {
-  const { errors } = store;
+  const { errors, reader, db } = store;
   const { key: field, unique } = kind;
+  const missing = 'default';
   const normalize = unique?.[field] ?? String;
   const given = body[field];
   const isSame = given === undefined || (typeof given === 'string' && normalize(given) === normalize(key));
-  const problems = isSame ? [] : [atPointer(`/${field}`, 'invalid', 'must be that of the URL')];
-  const identity = await kind.identify?.(store.db, key);
-  const entries = store.reader.ofRecord(kind, identity ? { ...identity, ...body } : { ...body, [field]: key });
-  const prepared = await prepareEntries(store, entries);
+  const ofKey = isSame ? [] : [atPointer(`/${field}`, 'invalid', 'must be that of the URL')];
+  const identity = await kind.identify?.(db, key);
+  const record = identity ? { ...identity, ...body } : { ...body, [field]: key };
+  const [entry] = await reader.ofRecord(db, kind, record, { missing });
+  const ofForm = [...ofKey, ...(entry?.problems ?? [])];
+  if (!entry || ofForm.length > 0) throw errors.badRequest(errors.problemsOf(ofForm));
   const { clientId } = request.caller;
   return change(store, changeOf(request), async (tx) => {
-    const notes: unknown[] = [];
-    const { rows, first } = await applyEntries(tx, store, prepared, { clientId, missing: 'default', notes });
-    const found = [...problems, ...rows.flatMap((row) => row.problems)];
+    const events: Event[] = [];
+    const { rows, first } = await applyEntries(tx, store, [entry], { clientId, missing, events });
+    const found = rows.flatMap((row) => row.problems);
     if (!first || found.some(isBadInput)) throw errors.badRequest(errors.problemsOf(found));
     const { action, before, after } = first;
     // Before the other problems, which may be due to the state that the precondition excludes.
@@ -194,7 +200,7 @@ async function putRecord(
     const { href } = link('GET', `/management/${kind.collection}/${encodeURIComponent(id)}`);
     const { record: written, tag } = (await kind.find(tx, id)) as Stored;
     const headers = { ETag: `"${tag}"`, ...(!before && { Location: href }) };
-    const committed = () => onCommit(notes, request);
+    const committed = () => onCommit(events, request);
     return { status: before ? 200 : 201, body: written, headers, action, onCommit: committed };
   });
 }
@@ -216,8 +222,7 @@ export function withCommonParts(endpoint: Endpoint<Caller>): Endpoint<Caller> {
   const ofPost = method === 'POST' && {
     headers: { ...headers, 'Idempotency-Key': { description: idempotencyKey, schema: string } },
   };
-  // An import has a result of its own.
-  const describesDryRun = endpoint.bodyUse !== 'bytes';
+  const { describesDryRun = true } = endpoint;
   return { ...endpoint, ...params, query: { type: 'object', properties }, describesDryRun, ...ofPost };
 }
 

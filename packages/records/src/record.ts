@@ -1,5 +1,4 @@
 // Defines records: what operators create and change, with an import file, a PUT or a command (docs/import.md).
-
 import { isDeepStrictEqual } from 'node:util';
 import type { Schema } from '@bay-booking/common/endpoint';
 import type { PageRequest } from '@bay-booking/common/page';
@@ -37,24 +36,24 @@ export interface Outcome<R = Entry> {
   readonly after: Stored<R>;
 }
 
+/** How a record is completed. */
+export interface PrepareContext {
+  /** What a field gets that a record leaves out: its stored value, or its default. New records get defaults. */
+  readonly missing: 'keep' | 'default';
+}
+
 /** Who changes records, and how. */
-export interface ChangeContext {
+export interface ChangeContext<Event> extends PrepareContext {
   /** For the audit trail: the client of the operator, or the name of the command. */
   readonly clientId: string;
   /** Whether the command makes the change, with the credentials of the database. */
   readonly isCommand?: boolean | undefined;
-  /** What a field gets that a record leaves out: its stored value, or its default. New records get defaults. */
-  readonly missing: 'keep' | 'default';
-  /** Finds a record of the same file or body. If one of these has errors, it may not be in the database. */
-  readonly findGiven: (kind: string, id: string) => Entry | undefined;
-  /** Whether a record has errors. `upsert` then finds further problems in the valid fields, and writes nothing. */
-  readonly isTrial: boolean;
-  /** What `onCommit` gets after the commit, such as the facilities of an import. Must be plain data. */
-  readonly notes: unknown[];
+  /** The events to be logged after the commit. */
+  readonly events: Event[];
 }
 
 /** One kind of record. Every face (command, import, management API) only calls these functions. */
-export interface RecordKind<R extends object = Entry> {
+export interface RecordKind<R extends object, Event = never> {
   /** Such as `facility`; events, targets and operation ids use both names. */
   readonly name: string;
   readonly collection: string;
@@ -66,18 +65,27 @@ export interface RecordKind<R extends object = Entry> {
   /** Fields that a new record may leave out although responses have them. */
   readonly optional?: readonly string[];
   /** In a file, the array `field` of a record contains records of another kind, which have `parentField`. */
-  readonly children?: { readonly field: string; readonly kind: AnyKind; readonly parentField: string };
+  readonly children?: {
+    readonly field: string;
+    readonly kind: RecordKind<object, Event>;
+    readonly parentField: string;
+  };
   /** Fields that must be unique in a file, besides the key. `normalize` converts values that count as equal. */
   readonly unique?: Readonly<Record<string, (value: string) => string>>;
-  /** Replace invalid fields in a trial, if other fields can only be judged with these. */
-  readonly standIns?: Entry;
   /** The filters of the list. */
   readonly filters: Readonly<Record<string, Schema>>;
   readonly notes: { readonly put: string; readonly remove: string };
   /** Finds errors that a schema cannot express and need no database. Also called if the schema finds errors. */
   readonly check?: (record: Entry) => readonly PointerError[];
-  /** Slow work before the transaction begins, such as hashing passwords. Returns the records to be stored. */
-  prepare?(db: Queryable, records: readonly R[]): Promise<readonly R[]>;
+  /**
+   * Slow work before the transaction, such as hashing passwords. Returns the records to be stored and the errors of
+   * their form. An invalid field is undefined here.
+   */
+  prepare?(
+    db: Queryable,
+    records: readonly R[],
+    context: PrepareContext,
+  ): Promise<readonly { readonly record: R; readonly problems: readonly PointerError[] }[]>;
   /** What the URL of a PUT says about the record. The body may repeat it. Default: the key. */
   readonly identify?: (on: Queryable, key: string) => Promise<Partial<R>>;
   readonly find: (on: Queryable, key: string) => Promise<Stored<R> | undefined>;
@@ -89,24 +97,20 @@ export interface RecordKind<R extends object = Entry> {
   /** Everything, for an export, in the order of the key. */
   readonly readAll: (on: Queryable, options: Entry) => Promise<readonly R[]>;
   /**
-   * Locks, compares and writes records (`toWrite`), with their events. Returns an outcome for each, in the same order.
-   * The caller has the lock of `RecordStore.lock` and rolls back if a record has problems. In a trial, records can lack
-   * any field.
+   * Locks and compares records and writes those that have no problems, with their events. Returns an outcome for each, in
+   * the same order. The caller has the lock of `RecordStore.lock` and rolls back if a record has problems.
    */
-  upsert(tx: Transaction, records: readonly R[], context: ChangeContext): Promise<readonly Outcome<R>[]>;
-  /** Checks a rule over all valid records of a file or a PUT. Returns the problems of each, in the same order. */
+  upsert(tx: Transaction, records: readonly R[], context: ChangeContext<Event>): Promise<readonly Outcome<R>[]>;
+  /** Checks a rule after all records of a file are written. Returns the problems of each, in the same order. */
   verify?(tx: Transaction, outcomes: readonly Outcome<R>[]): Promise<readonly (readonly PointerError[])[]>;
   /** Locks and deletes a record, with its event. `check` gets it after it is locked. */
   remove(
     tx: Transaction,
     key: string,
-    context: Pick<ChangeContext, 'clientId' | 'notes'>,
+    context: Pick<ChangeContext<Event>, 'clientId' | 'events'>,
     check: (stored: Stored<R>) => void,
   ): Promise<PointerError | 'removed' | 'unknown'>;
 }
-
-/** Only the kind itself knows the type of its records. Methods accept it, because their parameters are bivariant. */
-export type AnyKind = RecordKind<object>;
 
 /** Compares a record with the stored one. */
 export function outcomeOf<R extends object>(
@@ -123,14 +127,9 @@ export function outcomeOf<R extends object>(
   return { action, problems, changed, before, after };
 }
 
-/** Returns the outcomes that `upsert` must write: none if there are problems, because nothing is then committed. */
-export const toWrite = <O extends Pick<Outcome<object>, 'action' | 'problems'>>(
-  outcomes: readonly O[],
-  { isTrial }: Pick<ChangeContext, 'isTrial'>,
-): readonly O[] =>
-  isTrial || outcomes.some(({ problems }) => problems.length > 0)
-    ? []
-    : outcomes.filter(({ action }) => action !== 'unchanged');
+/** Returns the outcomes that `upsert` must write. */
+export const toWrite = <O extends Pick<Outcome<object>, 'action' | 'problems'>>(outcomes: readonly O[]): readonly O[] =>
+  outcomes.filter(({ action, problems }) => action !== 'unchanged' && problems.length === 0);
 
 /** The reading functions of a kind. `byKey` is a condition on $1. */
 export function createReads<Row extends object, R>(

@@ -4,11 +4,11 @@ import type { Endpoint } from '@bay-booking/common/endpoint';
 import { type ApiOptions, apiErrorOf, mountEndpoints } from '@bay-booking/service/http/api/router';
 import { type RequestLocals, sendErrors } from '@bay-booking/service/http/app';
 import { type ErrorRequestHandler, Router } from 'express';
-import type { RecordStore } from './import.ts';
+import type { ManagementErrors } from './problems.ts';
 import type { Caller } from './record-endpoints.ts';
 
 export interface RouterOptions extends Pick<ApiOptions<Caller>, 'authorize' | 'check'> {
-  readonly store: RecordStore;
+  readonly store: { readonly errors: ManagementErrors };
 }
 
 const prefix = /^\/management\//;

@@ -1,5 +1,4 @@
 // The record account: a person or a service account, with its roles at facilities. Its id never changes.
-
 import { setImmediate } from 'node:timers/promises';
 import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
@@ -78,12 +77,8 @@ const schema = {
   },
 } as const;
 
-/** `prepare` adds the last three fields. Only a new authenticator app has `newCodes`. */
-export type AccountInput = FromSchema<typeof schema> & {
-  newHash?: string;
-  unusable?: readonly PointerError[];
-  newCodes?: HashedCodes;
-};
+/** `prepare` adds the last two fields. Only a new authenticator app has `newCodes`. */
+export type AccountInput = FromSchema<typeof schema> & { newHash?: string; newCodes?: HashedCodes };
 type Profile = 'id' | 'username' | 'emailVerified' | 'kind' | 'roles' | 'disabled' | 'memberships';
 /** The memberships are in the order of the facilities' ids. */
 export type Account = Required<Pick<AccountInput, Profile>> &
@@ -154,7 +149,7 @@ export async function endAccess(
   await forgetFailures(tx, name);
 }
 
-export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined): RecordKind<AccountInput> {
+export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined): RecordKind<AccountInput, AuditEvent> {
   const isNewApp = async (on: Queryable, { id, totpSecret: secret }: AccountInput): Promise<boolean> =>
     secret !== undefined &&
     encryptionKeys !== undefined &&
@@ -214,8 +209,15 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
       return pLimit(4).map(records, async (record) => {
         const unusable = await findUnusable(record.id, record.credentials ?? {}, encryptionKeys);
         const newCodes = (await isNewApp(db, record)) && (await hashRecoveryCodes(record.recoveryCodes ?? []));
-        const hashed = await withHash({ ...record, unusable }, stored.get(record.id) ?? null);
-        return { ...hashed, ...(newCodes && { newCodes }) };
+        const { weakness, ...hashed } = await hashNew(record, stored.get(record.id) ?? null);
+        const problems = [
+          ...unusable,
+          ...(weakness === undefined ? [] : [atPointer('/password', 'invalid', weakness)]),
+          ...(!encryptionKeys && record.totpSecret !== undefined
+            ? [atPointer('/totpSecret', 'invalid', 'needs KEY_ENCRYPTION_KEY')]
+            : []),
+        ];
+        return { record: { ...record, ...hashed, ...(newCodes && { newCodes }) }, problems };
       });
     },
 
@@ -224,7 +226,7 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
       const facilityIds = records.flatMap(({ memberships = [] }) => memberships.map(({ facilityId }) => facilityId));
       await lockMembers(tx, ids, facilityIds);
       const stored = new Map((await select(tx, ids)).map((row) => [row.id, row]));
-      const missing = await findMissing(tx, context, 'facility', facilityIds);
+      const missing = await findMissing(tx, 'facility', facilityIds);
       const deleted = await findDeleted(tx, 'account', ids);
       const taken = await findTakenUsernames(tx, records);
       const keep = context.missing === 'keep';
@@ -232,15 +234,11 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
         records.map(async (record) => {
           const before = stored.get(record.id);
           const account = complete(record, before, keep);
-          const { memberships = [], unusable = [], totpSecret } = record;
+          const { memberships = [] } = record;
           const isDeleted = deleted.has(record.id);
           const problems = [
-            ...unusable,
             isDeleted && atPointer('/id', 'invalid', 'belongs to an account that was deleted'),
             !isDeleted && taken.has(record.id) && atPointer('/username', 'invalid', 'belongs to another account'),
-            !encryptionKeys &&
-              totpSecret !== undefined &&
-              atPointer('/totpSecret', 'invalid', 'needs KEY_ENCRYPTION_KEY'),
             ...memberships.map(
               ({ facilityId: id }, index) =>
                 missing.has(id) &&
@@ -257,7 +255,7 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
           return { ...outcome, ...(isDeleted && keep && skipped), record, account };
         }),
       );
-      const written = toWrite(outcomes, context);
+      const written = toWrite(outcomes);
       await writeAccounts(
         tx,
         written.map(({ account }) => account),
@@ -276,23 +274,12 @@ export function createAccountKind(encryptionKeys: readonly Buffer[] | undefined)
       return outcomes;
     },
 
-    // After all batches, because a file may give the ownership to an account of a later batch.
+    // A file may give the ownership to an account of a later batch.
     async verify(tx, outcomes) {
-      const changed = outcomes.filter(({ action }) => action !== 'unchanged').map(({ after }) => after.record);
-      const owned = new Set(
-        changed.flatMap(({ disabled, memberships = [] }) =>
-          memberships.flatMap(({ facilityId, role }) => (role === 'owner' && !disabled ? [facilityId] : [])),
-        ),
-      );
       const lost = outcomes.map((outcome) =>
         membershipChanges(outcome).flatMap(({ facilityId, from }) => (from === 'owner' ? [facilityId] : [])),
       );
-      const ids = lost.flat().filter((id) => !owned.has(id));
-      const ownerless = await findWithoutOwner(
-        tx,
-        ids,
-        changed.map(({ id }) => id),
-      );
+      const ownerless = await findWithoutOwner(tx, lost.flat());
       return lost.map((ids) => ids.filter((id) => ownerless.has(id)).map((id) => noOwner('/memberships', id)));
     },
 
@@ -328,15 +315,13 @@ function checkAccount({ username: name, email, memberships }: Entry): readonly P
 }
 
 /** A password that is already stored needs no new hash, and is not judged again. */
-async function withHash(record: AccountInput, stored: string | null): Promise<AccountInput> {
-  const { password, username: name = '', email = '', name: person = '', unusable = [] } = record;
-  if (password === undefined) return record;
-  if (stored !== null && (await verifyPassword(stored, password))) return { ...record, newHash: stored };
+async function hashNew(record: AccountInput, stored: string | null): Promise<{ newHash?: string; weakness?: string }> {
+  const { password, username: name = '', email = '', name: person = '' }: Partial<AccountInput> = record;
+  if (password === undefined) return {};
+  if (stored !== null && (await verifyPassword(stored, password))) return { newHash: stored };
   const weakness = await validateNewPassword(password, [name, email, person]);
   await setImmediate();
-  return weakness === undefined
-    ? { ...record, newHash: await hashPassword(password) }
-    : { ...record, unusable: [...unusable, atPointer('/password', 'invalid', weakness)] };
+  return weakness === undefined ? { newHash: await hashPassword(password) } : { weakness };
 }
 
 /** The kind stays in a PUT too. */
@@ -381,10 +366,7 @@ async function findTakenUsernames(tx: Queryable, accounts: readonly AccountInput
      select w.id from wanted w where exists (
          select from account a where a.username_key = w.key and a.id <> w.id and not exists (
            select from wanted o where o.id = a.id and o.key <> a.username_key))`,
-    [
-      accounts.map(({ id }) => id),
-      accounts.map(({ username: name }: Partial<AccountInput>) => (name === undefined ? null : canonicalName(name))),
-    ],
+    [accounts.map(({ id }) => id), accounts.map(({ username: name }) => canonicalName(name))],
   );
   return new Set(rows.map(({ id }) => id));
 }
@@ -466,15 +448,15 @@ async function writeMemberships(tx: Queryable, changes: readonly MembershipChang
       await withdrawInvitations(tx, facilityId, account.id, to === 'staff' ? 'staff' : 'all');
 }
 
-/** Returns the facilities among `ids` without an owner who can sign in, besides the accounts `changed`. */
-async function findWithoutOwner(tx: Queryable, ids: readonly string[], changed: readonly string[]) {
+/** Returns the facilities among `ids` without an owner who can sign in. */
+async function findWithoutOwner(tx: Queryable, ids: readonly string[]) {
   if (ids.length === 0) return new Set<string>();
   const rows = await query<{ id: string }>(
     tx,
     `select f.id from unnest($1::text[]) as f (id) where not exists (
        select from membership m join account a on a.id = m.account_id
-        where m.facility_id = f.id and m.role = 'owner' and a.disabled_at is null and a.id <> all ($2))`,
-    [ids, changed],
+        where m.facility_id = f.id and m.role = 'owner' and a.disabled_at is null)`,
+    [ids],
   );
   return new Set(rows.map(({ id }) => id));
 }

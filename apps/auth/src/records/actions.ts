@@ -27,14 +27,14 @@ import { storeOperatorEvents } from './outcomes.ts';
 import { accountErrors } from './records.ts';
 
 export interface ActionParts {
-  readonly store: RecordStore;
+  readonly store: RecordStore<AuditEvent>;
   readonly link: MakeLink;
   readonly issuer: string;
   readonly emails: Pick<ReturnType<typeof createAccountEmails>, 'sendReset'>;
   readonly facilityEmails: ReturnType<typeof createFacilityEmails>;
   readonly mailer: Mailer;
   readonly invitations: Pick<ReturnType<typeof createInvitations>, 'inviteOwner' | 'useLimits'>;
-  readonly onCommit: (notes: readonly unknown[]) => void;
+  readonly onCommit: (events: readonly AuditEvent[]) => void;
 }
 
 const { apiError, badRequest, problemsOf, tooManyRequests } = accountErrors;
@@ -106,10 +106,10 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       const [id = ''] = Object.values(request.params);
       return change(store, changeRequest, async (tx) => {
         const { events, body, after } = await work(tx, id, { body: request.body });
-        const notes: unknown[] = [];
-        await storeOperatorEvents(tx, { ...changeRequest, notes }, events);
+        const stored: AuditEvent[] = [];
+        await storeOperatorEvents(tx, { ...changeRequest, events: stored }, events);
         const committed = (): void => {
-          onCommit(notes);
+          onCommit(stored);
           after?.();
         };
         return { status: success.status, ...(body && { body }), onCommit: committed };

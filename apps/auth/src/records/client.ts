@@ -1,12 +1,22 @@
 // The record client: its metadata, its own settings, and the personal access tokens of service accounts.
 
+import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { isoTimeOf } from '@bay-booking/common/date-times';
 import { textSchema } from '@bay-booking/common/text';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { commandNames } from '@bay-booking/records/commands';
-import { createReads, type Entry, outcomeOf, type RecordKind, Stored, toWrite } from '@bay-booking/records/record';
+import {
+  createReads,
+  type Entry,
+  outcomeOf,
+  type PrepareContext,
+  type RecordKind,
+  Stored,
+  toWrite,
+} from '@bay-booking/records/record';
 import { jsonText, type Queryable, query } from '@bay-booking/service/database/database';
+import type { AuditEvent } from '../audit/audit.ts';
 import { usesSecret } from '../clients/metadata.ts';
 import { providerMetadata } from '../oidc/clients/metadata.ts';
 import type { ClientMetadataError, ClientValidator } from '../oidc/clients/validation.ts';
@@ -64,7 +74,10 @@ function respond(state: ClientState): Stored<ImportedClient> {
   return new Stored({ ...read(state).record, secretExpiresAt: ends.at(-1) ?? null }, tagged(state));
 }
 
-export function createClientKind(scopes: ScopeTable, validator: ClientValidator): RecordKind<ImportedClient> {
+export function createClientKind(
+  scopes: ScopeTable,
+  validator: ClientValidator,
+): RecordKind<ImportedClient, AuditEvent> {
   const isOperator = (scope: unknown): boolean => typeof scope === 'string' && operatorScopes(scope, scopes).length > 0;
 
   return {
@@ -81,8 +94,6 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
     },
     // Further fields are OpenID Connect client metadata, which `check` and oidc-provider check.
     schema: clientSchema,
-    // A client with a secret or an account is of another kind.
-    standIns: { client_secret: 'x', client_secret_hashes: [{ sha256: 'x' }], accountId: '-' },
     filters: { kind: { ...clientSchema.properties.kind, description: 'Kind of client.' }, accountId: textSchema },
     notes: {
       put: 'The secrets and the kind stay if they are left out. Of an operator, only the name can change.',
@@ -107,36 +118,38 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
       return states.map((state) => ({ ...recordOf(state), ...(credentials === 'hashed' && hashesOf(state)) }));
     },
 
+    async prepare(db, records, context) {
+      const ids = records.map(({ client_id: id }) => id);
+      const stored = new Map((await selectClients(db, ids)).map((client) => [client.id, client]));
+      const prepared = [];
+      for (const record of records) {
+        // An account that is invalid makes the client a personal access token too.
+        const ofAccount = 'accountId' in record && { accountId: record.accountId ?? '' };
+        const { problems } = await judge({ ...record, ...ofAccount }, stored.get(record.client_id), context);
+        prepared.push({ record, problems });
+        // oidc-provider does not wait for anything.
+        await setImmediate();
+      }
+      return prepared;
+    },
+
     async upsert(tx, records, context) {
       const ids = records.map(({ client_id: id }) => id);
       const stored = new Map((await selectClients(tx, ids)).map((client) => [client.id, client]));
       const accountIds = records.flatMap(({ accountId = [] }) => accountId);
       const facilityIds = records.flatMap(({ facilities = [] }) => facilities);
       const deleted = await findDeleted(tx, 'account', accountIds);
-      const noAccounts = await findMissing(tx, context, 'account', accountIds);
-      const noFacilities = await findMissing(tx, context, 'facility', facilityIds);
-      const disabledFacilities = await findDisabled(tx, context, facilityIds);
+      const noAccounts = await findMissing(tx, 'account', accountIds);
+      const noFacilities = await findMissing(tx, 'facility', facilityIds);
+      const disabledFacilities = await findDisabled(tx, facilityIds);
       const keep = context.missing === 'keep';
       const outcomes = await Promise.all(
-        records.map(async ({ secretExpiresAt: _, ...record }) => {
+        records.map(async (record) => {
           const before = stored.get(record.client_id);
-          const imported = complete(record, before, keep);
-          const client = toStoredClient(imported, secretsOf(record, before));
+          // Again, because what the record leaves out may have changed since `prepare`.
+          const { client, problems } = await judge(record, before, context);
           const { accountId, secrets } = client;
-          const needsSecret = usesSecret(client.metadata);
-          const changedSecret = needsSecret && !isDeepStrictEqual(before?.secrets ?? [], secrets);
-          const errors = [
-            ...findClientErrors(imported, client, scopes, validator),
-            ...(await findMetadataErrors(client)),
-          ];
-          const problems = unique(errors).map(({ member, reason }) =>
-            atPointer(
-              member === undefined ? '' : `/${member}`,
-              reason === 'is missing' ? 'missing' : 'invalid',
-              reason,
-            ),
-          );
-          if (needsSecret && secrets.length === 0) problems.push(atPointer('/client_secret', 'missing'));
+          const changedSecret = usesSecret(client.metadata) && !isDeepStrictEqual(before?.secrets ?? [], secrets);
           if (accountId !== null && noAccounts.has(accountId))
             problems.push(atPointer('/accountId', 'invalid', `there is no account ${accountId}`));
           for (const [index, id] of (record.facilities ?? []).entries()) {
@@ -156,7 +169,7 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
           return { ...outcome, problems: forbidden ?? problems, client };
         }),
       );
-      const written = toWrite(outcomes, context);
+      const written = toWrite(outcomes);
       if (written.length > 0) {
         // The signing keys remember the longest lifetime of access tokens, before and after the change.
         await recordClientLifetimes(tx);
@@ -188,6 +201,20 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
       return 'removed';
     },
   };
+
+  /** The client with the fields that the record leaves out, and its problems. */
+  async function judge(record: ImportedClient, before: ClientState | undefined, { missing }: PrepareContext) {
+    const { secretExpiresAt: _, ...given } = record;
+    const imported = complete(given, before, missing === 'keep');
+    const client = toStoredClient(imported, secretsOf(given, before));
+    const errors = [...findClientErrors(imported, client, scopes, validator), ...(await findMetadataErrors(client))];
+    const problems = unique(errors).map(({ member, reason }) =>
+      atPointer(member === undefined ? '' : `/${member}`, reason === 'is missing' ? 'missing' : 'invalid', reason),
+    );
+    if (usesSecret(client.metadata) && client.secrets.length === 0)
+      problems.push(atPointer('/client_secret', 'missing'));
+    return { client, problems };
+  }
 
   /** oidc-provider names only the first error, so the client is validated again without the members that have one. */
   async function findMetadataErrors(client: ClientState): Promise<readonly ClientMetadataError[]> {

@@ -1,7 +1,6 @@
 // Exports, checks and imports the second factors and social identities of accounts (docs/import.md).
 import { nameSchema, textSchema } from '@bay-booking/common/text';
-import type { Formats } from '@bay-booking/common/validation';
-import { atPointer, type PointerError } from '@bay-booking/common/validation';
+import { atPointer, type Formats, type PointerError } from '@bay-booking/common/validation';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import { isPasswordHash } from '../accounts/passwords.ts';

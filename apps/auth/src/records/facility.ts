@@ -6,6 +6,7 @@ import { atPointer } from '@bay-booking/common/validation';
 import { checkTimeZone, createReads, outcomeOf, type RecordKind, Stored, toWrite } from '@bay-booking/records/record';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
+import type { AuditEvent } from '../audit/audit.ts';
 import { findDeleted, storeOperatorEvents } from './outcomes.ts';
 
 const schema = responseSchema({ id: idSchema, name: nameSchema, timeZone: textSchema, disabled: { type: 'boolean' } });
@@ -25,7 +26,7 @@ select id, name, "timeZone", case when disabled then now() end
 on conflict (id) do update set name = excluded.name, time_zone = excluded.time_zone,
   disabled_at = case when excluded.disabled_at is not null then coalesce(f.disabled_at, now()) end`;
 
-export const facilityKind: RecordKind<Facility> = {
+export const facilityKind: RecordKind<Facility, AuditEvent> = {
   name: 'facility',
   collection: 'facilities',
   key: 'id',
@@ -52,7 +53,7 @@ export const facilityKind: RecordKind<Facility> = {
       const used = atPointer('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
       return outcomeOf(before && read(before), read(after), deleted.has(record.id) ? [used] : []);
     });
-    const written = toWrite(outcomes, context);
+    const written = toWrite(outcomes);
     if (written.length > 0) await query(tx, write, [JSON.stringify(written.map(({ after }) => after.record))]);
     const events = written.map(({ before, after, changed }) => ({
       kind: before ? 'facility.changed' : 'facility.created',

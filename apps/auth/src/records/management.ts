@@ -29,8 +29,8 @@ export async function createAccountManagement(parts: ManagementParts): Promise<R
   const { issuer } = config;
   const store = await createAccountRecords(db, config);
   const link = linksBelow(issuer);
-  const onCommit = (notes: readonly unknown[]): void => {
-    for (const event of notes as readonly AuditEvent[]) audit.log(event);
+  const onCommit = (events: readonly AuditEvent[]): void => {
+    for (const event of events) audit.log(event);
     sendLogoutTokens();
   };
   return createManagement({
@@ -38,7 +38,6 @@ export async function createAccountManagement(parts: ManagementParts): Promise<R
     link,
     onCommit,
     authorize,
-    importThread: { module: new URL('./import-worker.ts', import.meta.url), settings: config },
     title: 'Management API of Auth',
     summary: 'Create, change and delete facilities, accounts and clients.',
     baseUrl: issuer,
@@ -51,12 +50,12 @@ export async function createAccountManagement(parts: ManagementParts): Promise<R
     // Before the credentials leave, so that no export is missing in the audit trail.
     beforeExport: async ({ credentials }, { clientId }) => {
       if (credentials !== 'hashed') return;
-      const notes: unknown[] = [];
+      const events: AuditEvent[] = [];
       await transaction(db, async (tx) => {
         await lockRecords(tx);
-        await storeOperatorEvents(tx, { clientId, notes }, [credentialsExported]);
+        await storeOperatorEvents(tx, { clientId, events }, [credentialsExported]);
       });
-      onCommit(notes);
+      onCommit(events);
     },
     actions: actionEndpoints({ ...parts, store, link, issuer, onCommit }),
     schemas: actionSchemas,

@@ -1,5 +1,4 @@
 // Locks records, stores the audit events of their changes, and finds what they refer to.
-import type { ChangeContext } from '@bay-booking/records/record';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { type AuditEvent, storeEvents } from '../audit/audit.ts';
 
@@ -9,16 +8,16 @@ const lockKey = 4_206_912_023;
 /** Every change by an import or an operator takes it, so the numbers of their audit events are in their order. */
 export const lockRecords = (tx: Queryable) => query(tx, 'select pg_advisory_xact_lock($1)', [lockKey]);
 
-/** Stores the events, and returns them for the log. Each names the operator. */
+/** Stores the events, and adds them to those of the change. Each names the operator. */
 export async function storeOperatorEvents(
   tx: Queryable,
-  { clientId, notes }: { readonly clientId: string; readonly notes: unknown[] },
+  { clientId, events: stored }: { readonly clientId: string; readonly events: AuditEvent[] },
   events: readonly AuditEvent[],
 ): Promise<void> {
   if (events.length === 0) return;
   const complete = events.map((event) => ({ ...event, detail: { ...event.detail, operator: clientId } }));
   await storeEvents(tx, complete);
-  notes.push(...complete);
+  stored.push(...complete);
 }
 
 const findIds = async (
@@ -38,25 +37,17 @@ const findIds = async (
 export const findDeleted = (tx: Queryable, kind: 'facility' | 'account', ids: readonly string[]) =>
   findIds(tx, `deleted_${kind}`, ids);
 
-/** Leaves out facilities of the file, which may be the export of another installation. */
-export const findDisabled = (
-  tx: Queryable,
-  { findGiven }: Pick<ChangeContext, 'findGiven'>,
-  facilityIds: readonly string[],
-) => {
-  const others = facilityIds.filter((id) => !findGiven('facility', id));
-  return findIds(tx, 'facility', others, 'disabled_at is not null');
-};
+/** Leaves out facilities that this transaction disables, because the file may be the export of another installation. */
+export const findDisabled = (tx: Queryable, facilityIds: readonly string[]) =>
+  findIds(tx, 'facility', facilityIds, 'disabled_at < now()');
 
-/** Returns the ids of which neither the database nor the file has a record. */
+/** Returns the ids that do not exist. */
 export async function findMissing(
   tx: Queryable,
-  { findGiven }: Pick<ChangeContext, 'findGiven'>,
   kind: 'facility' | 'account',
   ids: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const stored = await findIds(tx, kind, ids);
-  return new Set(ids.filter((id) => !stored.has(id) && !findGiven(kind, id)));
+  return new Set(ids).difference(await findIds(tx, kind, ids));
 }
 
 /** The time as in responses. */

@@ -5,6 +5,7 @@ import { createEntryReader } from '@bay-booking/records/entries';
 import type { RecordStore } from '@bay-booking/records/import';
 import { createManagementErrors } from '@bay-booking/records/problems';
 import type { Database } from '@bay-booking/service/database/database';
+import type { AuditEvent } from '../audit/audit.ts';
 import type { AuthConfig } from '../config.ts';
 import { createClientValidator } from '../oidc/clients/validation.ts';
 import { createScopeTable } from '../oidc/scopes.ts';
@@ -51,7 +52,7 @@ export interface RecordSettings
   readonly encryptionKeys: readonly Buffer[] | undefined;
 }
 
-export async function createAccountRecords(db: Database, settings: RecordSettings): Promise<RecordStore> {
+export async function createAccountRecords(db: Database, settings: RecordSettings): Promise<RecordStore<AuditEvent>> {
   const { issuer, isDevelopment, outboundAllowNetworks: allowNetworks, scopeBase, encryptionKeys } = settings;
   const validator = await createClientValidator({ issuer, isDevelopment, allowNetworks });
   const client = createClientKind(createScopeTable(scopeBase), validator);

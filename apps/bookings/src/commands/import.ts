@@ -20,9 +20,8 @@ runCommand(async () => {
   const document = await readImportFile('apps/bookings');
   await withDatabase({ url, applicationName: 'bookings-import', migrationsDirectory }, async (db) => {
     // The import needs no links: only a deletion has some.
-    const { entries, notes } = await importFile(createPlaceRecords(db, linksBelow('')), document);
+    const { entries, events: facilityIds } = await importFile(createPlaceRecords(db, linksBelow('')), document);
     const audit = createAudit(createLogger({ service: 'bookings', level }));
-    const facilityIds = notes as readonly string[];
     audit({ caller: { clientId: 'import', subject: null } }, { action: 'import', facilityIds, target: null });
     const count = (segments: number): number =>
       entries.filter(({ path }) => path.split('/').length === segments).length;

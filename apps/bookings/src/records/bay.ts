@@ -41,7 +41,7 @@ const table = {
 } as const;
 const reads = placeReads<Bay>(table);
 
-export const createBayKind = (link: MakeLink): RecordKind<Bay> => ({
+export const createBayKind = (link: MakeLink): RecordKind<Bay, string> => ({
   name: 'bay',
   collection: 'bays',
   key: 'id',

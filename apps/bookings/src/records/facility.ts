@@ -32,7 +32,7 @@ async function findUnknownTimeZones(tx: Transaction, names: readonly string[]): 
   return new Set(rows.map(({ name }) => name));
 }
 
-export const createFacilityKind = (location: ReturnType<typeof createLocationKind>): RecordKind<Facility> => ({
+export const createFacilityKind = (location: ReturnType<typeof createLocationKind>): RecordKind<Facility, string> => ({
   name: 'facility',
   collection: 'facilities',
   key: 'id',
@@ -41,7 +41,7 @@ export const createFacilityKind = (location: ReturnType<typeof createLocationKin
   children: { field: 'locations', kind: location, parentField: 'facilityId' },
   filters: {},
   notes: {
-    put: 'The body may contain locations with their bays, which are put too. Others stay.',
+    put: 'Its locations stay as they are.',
     remove: 'Fails with 409 PLACE00003 while the facility has locations. Its id is never used again.',
   },
   check: checkTimeZone,
@@ -68,7 +68,7 @@ export const createFacilityKind = (location: ReturnType<typeof createLocationKin
     for (const { id, name, timeZone } of storeOutcomes(tx, 'facility', outcomes, (facility) => facility.id, context))
       send(tx, write, [id, name, timeZone]);
     // For the log entry of an import.
-    if (context.missing === 'keep') context.notes.push(...records.map(({ id }) => id));
+    if (context.missing === 'keep') context.events.push(...records.map(({ id }) => id));
     return outcomes;
   },
 

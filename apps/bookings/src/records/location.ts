@@ -48,7 +48,10 @@ const table = {
 } as const;
 const reads = placeReads(table);
 
-export const createLocationKind = (bay: ReturnType<typeof createBayKind>, link: MakeLink): RecordKind<Location> => ({
+export const createLocationKind = (
+  bay: ReturnType<typeof createBayKind>,
+  link: MakeLink,
+): RecordKind<Location, string> => ({
   name: 'location',
   collection: 'locations',
   key: 'id',
@@ -57,7 +60,7 @@ export const createLocationKind = (bay: ReturnType<typeof createBayKind>, link: 
   children: { field: 'bays', kind: bay, parentField: 'locationId' },
   filters: { facilityId: { ...textSchema, description: 'Facility ID.' } },
   notes: {
-    put: 'Opening hours that are left out stay, and null removes them. The body may contain bays, which are put too.',
+    put: 'Opening hours that are left out stay, and null removes them. Its bays stay as they are.',
     remove: 'Also deletes its bays. Fails with 409 while one of them has bookings that have not ended.',
   },
   check: findRepeatedDates,

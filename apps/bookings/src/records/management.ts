@@ -23,7 +23,6 @@ export function createPlaceManagement({ db, config, link, audit, authorize, rate
   return createManagement({
     store,
     link,
-    importThread: { module: new URL('./import-worker.ts', import.meta.url), settings: config },
     baseUrl,
     scope,
     title: 'Management API of Bookings',
@@ -38,10 +37,10 @@ export function createPlaceManagement({ db, config, link, audit, authorize, rate
       return caller;
     },
     check: (caller) => rateLimit?.(caller as Caller),
-    onCommit: (notes, { caller, requestId }) => {
-      if (notes.length === 0) return;
+    onCommit: (facilityIds, { caller, requestId }) => {
+      if (facilityIds.length === 0) return;
       const { clientId, subject = null } = caller;
-      const event = { action: 'import', facilityIds: notes as readonly string[], target: null };
+      const event = { action: 'import', facilityIds, target: null };
       audit({ caller: { clientId, subject }, requestId }, event);
     },
   });

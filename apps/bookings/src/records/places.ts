@@ -66,7 +66,7 @@ where id = any($1)`;
 type FacilityOf<R> = (record: R) => string | undefined;
 
 interface Upsert<R> {
-  readonly context: ChangeContext;
+  readonly context: ChangeContext<string>;
   /** Adds the fields that a record leaves out. */
   readonly complete: (record: R, before: R | undefined) => R;
 }
@@ -82,9 +82,8 @@ export async function upsertPlaces<R extends { readonly id: string }>(
   const parentOf = (record: R): string => String(record[`${parent}Id` as keyof R]);
   const parents = await findRows<{ id: string }>(tx, { table: parent, columns: 'id' }, new Set(records.map(parentOf)));
   const facilityOf: FacilityOf<R> = (record) => {
-    const id = parentOf(record);
-    const [given, stored] = [context.findGiven(parent, id), parents.get(id)];
-    return given ? String(given.facilityId ?? id) : stored?.isActive ? stored.ownerId : undefined;
+    const stored = parents.get(parentOf(record));
+    return stored?.isActive ? stored.ownerId : undefined;
   };
   const ids = records.map(({ id }) => id);
   const rows = await findRows<R>(tx, place, ids);
@@ -120,9 +119,9 @@ export function storeOutcomes<R extends { readonly id: string }>(
   kind: PlaceKind,
   outcomes: readonly Outcome<R>[],
   facilityIdOf: (record: R) => string,
-  context: ChangeContext,
+  context: ChangeContext<string>,
 ): readonly R[] {
-  const written = toWrite(outcomes, context);
+  const written = toWrite(outcomes);
   const events = written.map(({ action, after: { record }, changed }) => ({
     action: `${kind}.${action === 'create' ? 'created' : 'updated'}`,
     facilityId: facilityIdOf(record),

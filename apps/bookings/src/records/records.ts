@@ -31,7 +31,7 @@ export const placeErrors = createManagementErrors({
   PLACE00003: { status: 409, description: 'The facility still has locations.', appliesTo: ['deleteFacility'] },
 });
 
-export function createPlaceRecords(db: Database, link: MakeLink): RecordStore {
+export function createPlaceRecords(db: Database, link: MakeLink): RecordStore<string> {
   const roots = [createFacilityKind(createLocationKind(createBayKind(link), link))];
   return {
     db,

@@ -12,7 +12,7 @@ import {
   type ValidationError,
 } from '@bay-booking/common/validation';
 import type { Request, Response } from 'express';
-import { rawBody, readBytes, readJsonObject, readOptionalBody, withoutEmptyTexts } from '../request-body.ts';
+import { rawBody, readJsonObject, readOptionalBody, withoutEmptyTexts } from '../request-body.ts';
 import { findUnknownFields } from './preferences.ts';
 
 export interface InputOptions {
@@ -52,12 +52,11 @@ export function createInputReaders({ errors, formats, reading }: InputOptions) {
     const hasKey = 'Idempotency-Key' in headers;
     const validateQuery = compile(querySchema);
     const readRawBody = rawBody(bodyLimit);
-    const validateBody = bodyUse === 'as sent' || bodyUse === 'bytes' ? undefined : compile(bodySchema);
+    const validateBody = bodyUse === 'as sent' ? undefined : compile(bodySchema);
 
     async function readBody(request: Request, response: Response): Promise<Fields> {
       if (!endpoint.body) return {};
       const { apiError } = errors;
-      if (bodyUse === 'bytes') return (await readBytes(request, response, readRawBody, apiError)) as never;
       if (bodyUse === 'optional')
         return readOptionalBody(request, response, readRawBody, apiError, endpoint.stringBodyField);
       const fields = await readJsonObject(request, response, readRawBody, apiError);
