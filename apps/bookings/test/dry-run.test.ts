@@ -1,4 +1,4 @@
-// Tests that a dry run says what the request itself would answer, with generated requests (docs/behaviour.md, "Groups").
+// Tests that a dry run says what the request itself would answer, with generated requests (docs/behaviour.md).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
