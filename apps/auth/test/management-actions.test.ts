@@ -73,6 +73,18 @@ describe('secrets', () => {
     expect([await token(old), await token(second)]).toEqual([200, 401]);
   });
 
+  test('a repeated rotation gets the same response without the secret, and its key works at no other path', async () => {
+    await fixture.send('PUT', '/clients/repeated', { client_secret: 's', redirect_uris: ['https://r.example/cb'] });
+    const rotate = (id: string) =>
+      fixture.send('POST', `/clients/${id}/rotate-secret`, undefined, { 'Idempotency-Key': 'rotation' });
+    const first = await rotate('repeated');
+    expect(first).toMatchObject({ status: 200, body: { client_secret: expect.any(String) } });
+    const second = await rotate('repeated');
+    expect(second).toMatchObject({ status: 200, body: { ...first.body, client_secret: null } });
+    expect(second.headers.get('idempotency-replayed')).toBe('true');
+    expect(await rotate('rotating')).toMatchObject({ status: 422 });
+  });
+
   test('the default overlap is 24 hours, and a wrong one is an error', async () => {
     await fixture.send('PUT', '/clients/rotating', { client_secret: 's', redirect_uris: ['https://r.example/cb'] });
     expect(await fixture.send('POST', '/clients/rotating/rotate-secret')).toMatchObject({ status: 200 });
