@@ -40,8 +40,8 @@ interface Group {
 }
 
 /**
- * Writes the changes that `plan` returns for the group. If another request changes the group meanwhile, `plan` is called
- * again.
+ * Writes the changes that `plan` returns for the group. If another request changes the group meanwhile, `plan` is
+ * called again.
  */
 async function writeGroup(
   { groups, store, now }: GroupServices,
