@@ -59,10 +59,9 @@ export function keyedRequest(request: Omit<Request, 'header' | 'params' | 'reque
   const { path, body, validationErrors, idempotencyKey, caller } = request;
   if (idempotencyKey === undefined) return undefined;
   const { clientId, subject = clientId } = caller;
-  const content = Buffer.isBuffer(body) ? hash(body) : body;
   return {
     id: hash(JSON.stringify([clientId, subject, idempotencyKey])),
-    requestHash: validationErrors.length > 0 ? 'invalid' : hash(JSON.stringify([path, content], withSortedFields)),
+    requestHash: validationErrors.length > 0 ? 'invalid' : hash(JSON.stringify([path, body], withSortedFields)),
   };
 }
 
@@ -70,7 +69,7 @@ export function newResponse(request: KeyedRequest, response: EndpointResponse): 
   return { ...request, response: JSON.stringify(response) };
 }
 
-const hash = (content: string | Buffer): string => createHash('sha256').update(content).digest('base64url');
+const hash = (content: string): string => createHash('sha256').update(content).digest('base64url');
 
 function withSortedFields(_name: string, value: unknown): unknown {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
