@@ -24,6 +24,8 @@ import {
 import { allowCrossOrigin } from './http/cors.ts';
 import { handleError } from './http/errors.ts';
 import { limitQuery, type RejectRequest } from './http/request-limits.ts';
+import { createAuthorize } from './management/authorize.ts';
+import { createAccountManagement } from './management/management.ts';
 import { countEvents, observeKeys } from './metrics.ts';
 import { createRejectRequest, readForms } from './oidc/endpoints/rewritten-requests.ts';
 import { createUserinfo } from './oidc/endpoints/userinfo.ts';
@@ -34,8 +36,6 @@ import { createSendLogoutToken } from './oidc/tokens/logout-tokens.ts';
 import { createLogoutTokenSender } from './outbox/logout-tokens.ts';
 import { createMailSender } from './outbox/mailer.ts';
 import { createOutbox } from './outbox/outbox.ts';
-import { createAuthorize } from './records/authorize.ts';
-import { createAccountManagement } from './records/management.ts';
 import { revocationRoutes } from './revocations/endpoint.ts';
 import { createKeyStore } from './signing-keys/store.ts';
 

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
-import type { ImportedClient } from '../src/records/imported-client.ts';
+import type { ImportedClient } from '../src/oidc/clients/rules.ts';
 import { eventually, startAuthServer } from './auth-server.ts';
 import { authorizeUrl, redirectParameters, signInAndConsent } from './flows.ts';
 import { appRedirectUri, logoutClient, startLogoutReceiver } from './logout-receiver.ts';

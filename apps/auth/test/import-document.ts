@@ -1,6 +1,6 @@
 // Types of import files, for the tests that write them.
-import type { AccountInput } from '../src/records/account.ts';
-import type { ImportedClient } from '../src/records/imported-client.ts';
+import type { AccountInput } from '../src/accounts/record.ts';
+import type { ImportedClient } from '../src/oidc/clients/rules.ts';
 
 interface ImportedFacility {
   readonly id: string;

@@ -2,11 +2,11 @@
 import type { Database } from '@bay-booking/service/database/database';
 import { type Response, Router } from 'express';
 import type { Audit } from '../audit/audit.ts';
+import { findSolelyOwned, type OwnedFacility } from '../facilities/membership-store.ts';
 import type { SignedInHandler, Site } from '../html/site.ts';
 import type { BrowserSessions } from '../interaction/sign-in/browser-session.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { FacilityEmails } from '../portal/facility-emails.ts';
-import { findSolelyOwned, type OwnedFacility } from '../portal/members/member-store.ts';
 import { deleteAccount } from './deletion-store.ts';
 import { exportAccount } from './export-store.ts';
 

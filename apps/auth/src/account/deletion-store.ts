@@ -2,9 +2,9 @@
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import type { Account } from '../accounts/store.ts';
 import { type AuditEvent, storeEvents } from '../audit/audit.ts';
+import { findSolelyOwned, lockMembers, type OwnedFacility } from '../facilities/membership-store.ts';
 import { canonicalName } from '../input/username.ts';
 import { createSessionStore } from '../interaction/sign-in/session-store.ts';
-import { findSolelyOwned, type OwnedFacility } from '../portal/members/member-store.ts';
 
 /** `facilities` would be left without an owner. */
 export type Deletion = 'deleted' | 'not-found' | { readonly facilities: readonly OwnedFacility[] };
@@ -21,16 +21,10 @@ export const deleteAccount = (db: Database, id: string, mail?: MailDeletion): Pr
   transaction(db, (tx) => deleteAccountWithin(tx, id, mail));
 
 export async function deleteAccountWithin(tx: Queryable, id: string, mail?: MailDeletion): Promise<Deletion> {
-  // The lock that every change of members takes (portal/facility-lock-store.ts).
-  await query(
-    tx,
-    `select 1 as locked from facility
-        where id in (select facility_id from membership where account_id = $1) order by id for no key update`,
-    [id],
-  );
+  await lockMembers(tx, [id]);
   const [person] = await query<Person>(
     tx,
-    'select username, email, email_verified as "emailVerified" from account where id = $1 for update',
+    'select username, email, email_verified as "emailVerified" from account where id = $1',
     [id],
   );
   if (!person) return 'not-found';

@@ -6,8 +6,8 @@ import { runCommand } from '@bay-booking/service/lifecycle';
 import { withDatabase } from '@bay-booking/service/with-database';
 import { storeEvents } from '../audit/audit.ts';
 import { migrationsDirectory } from '../config.ts';
-import { credentialsExported } from '../records/management.ts';
-import { createAccountRecords } from '../records/records.ts';
+import { credentialsExported } from '../management/management.ts';
+import { createAccountRecords } from '../management/records.ts';
 
 const withHashesOption = '--credentials=hashed';
 

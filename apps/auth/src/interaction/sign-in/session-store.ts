@@ -1,6 +1,7 @@
 // Reads and ends the sessions of an account. A session is a row of `browser_session` and an artifact of oidc-provider.
 // `queueLogoutTokens` reads the ended sessions from the common table expression `ended`.
 import { type Queryable, query } from '@bay-booking/service/database/database';
+import { forgetFailures } from '../../guard/failures-store.ts';
 import { isLiveSession } from '../../oidc/storage/sessions.ts';
 import { queueLogoutTokens } from '../../outbox/store.ts';
 
@@ -98,4 +99,17 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
       await query(db, 'delete from browser_session where uid = $1', [uid]);
     },
   };
+}
+
+/** Ends what somebody got with the earlier password, and the links with which it could be replaced again. */
+export async function endAccess(
+  tx: Queryable,
+  { id, username }: { readonly id: string; readonly username: string },
+  { newPassword }: { readonly newPassword: boolean },
+): Promise<void> {
+  // The running instances of auth send the logout tokens that `endEverything` queues.
+  await createSessionStore({ db: tx, sendLogoutTokens: () => {} }).endEverything(id);
+  if (!newPassword) return;
+  await query(tx, "delete from one_time_link where account_id = $1 and purpose = 'reset-password'", [id]);
+  await forgetFailures(tx, username);
 }

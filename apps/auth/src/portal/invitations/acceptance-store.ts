@@ -1,6 +1,7 @@
 // Accepts invitations. The lock of the invitation ensures that only one use of its link succeeds.
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import { type Account, type AccountKind, insertAccount, rolesOfNewUser } from '../../accounts/store.ts';
+import { addMembership } from '../../facilities/membership-store.ts';
 import { canonicalName } from '../../input/username.ts';
 import { hashSecret } from '../../secrets.ts';
 import { accountKindFor } from '../rules.ts';
@@ -42,14 +43,7 @@ export function createAcceptanceStore({ db }: { db: Database }) {
     { id, facilityId, role }: LockedInvitation,
     accountId: string,
   ): Promise<Acceptance> => {
-    // The account keeps a role that it has got meanwhile, unless the invitation gives more rights.
-    await query(
-      tx,
-      `insert into membership (facility_id, account_id, role) values ($1, $2, $3)
-       on conflict (facility_id, account_id) do update set role = excluded.role
-         where membership.role = 'bookings-manager' or excluded.role = 'owner'`,
-      [facilityId, accountId, role],
-    );
+    await addMembership(tx, accountId, { facilityId, role });
     await query(tx, 'update invitation set accepted_at = now(), accepted_by = $2 where id = $1', [id, accountId]);
     return { accountId };
   };

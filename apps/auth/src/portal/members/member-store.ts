@@ -2,9 +2,10 @@
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import type { AccountKind } from '../../accounts/store.ts';
 import { isActiveClient } from '../../clients/store.ts';
+import { findSolelyOwned, type WithdrawnInvitation, writeMemberships } from '../../facilities/membership-store.ts';
 import type { FacilityRole } from '../../facilities/roles.ts';
 import { lockFacilityAs } from '../facility-lock-store.ts';
-import { type Invitation, maxMembers } from '../invitations/invitation-store.ts';
+import { maxMembers } from '../invitations/invitation-store.ts';
 import { assignableRoles, type ManagingRole, mayRevoke } from '../rules.ts';
 
 export interface Member {
@@ -20,8 +21,6 @@ export interface Member {
   readonly hasHadTokens: boolean;
   readonly lastUsedAt: Date | null;
 }
-
-type WithdrawnInvitation = Pick<Invitation, 'id' | 'email' | 'role'>;
 
 export interface RoleChange {
   readonly previousRole: FacilityRole;
@@ -41,8 +40,6 @@ export interface FacilityOfAccount {
   readonly isDisabled: boolean;
   readonly hasOtherFacilities: boolean;
 }
-
-export type OwnedFacility = Pick<FacilityOfAccount, 'id' | 'name'>;
 
 export interface FacilitySummary extends Pick<FacilityOfAccount, 'id' | 'name' | 'role' | 'timeZone' | 'isDisabled'> {
   readonly people: number;
@@ -64,32 +61,6 @@ const countMembers = (kind: AccountKind): string =>
   `(select count(*)::int from membership o join account a on a.id = o.account_id
      where o.facility_id = f.id and a.kind = '${kind}')`;
 
-/** Withdraws the undecided invitations of this account, which has lost the right to make them. */
-export const withdrawInvitations = (
-  tx: Queryable,
-  facilityId: string,
-  accountId: string,
-  which: 'all' | 'staff',
-): Promise<readonly WithdrawnInvitation[]> =>
-  query<WithdrawnInvitation>(
-    tx,
-    `update invitation set withdrawn_at = now() where facility_id = $1 and invited_by = $2
-        and accepted_at is null and withdrawn_at is null and ($3 = 'all' or role = $3) returning id, email, role`,
-    [facilityId, accountId, which],
-  );
-
-/** Returns the facilities that would have no owner without this account. */
-export const findSolelyOwned = (on: Queryable, id: string): Promise<readonly OwnedFacility[]> =>
-  query<OwnedFacility>(
-    on,
-    `select f.id, f.name from membership m join facility f on f.id = m.facility_id
-        where m.account_id = $1 and m.role = 'owner' and not exists (
-          select from membership o join account a on a.id = o.account_id
-           where o.facility_id = m.facility_id and o.role = 'owner' and a.disabled_at is null and a.id <> $1)
-        order by f.name`,
-    [id],
-  );
-
 export type MemberStore = ReturnType<typeof createMemberStore>;
 
 export function createMemberStore({ db }: { db: Database }) {
@@ -99,11 +70,11 @@ export function createMemberStore({ db }: { db: Database }) {
     return row;
   };
 
-  /** Runs `change` if it is permitted and the member is not the last owner. */
+  /** Gives the member the role `to`, or none, if that is permitted and the member is not the last owner. */
   const changeMember = (
     { facilityId, accountId, actorId }: { facilityId: string; accountId: string; actorId: string },
     isPermitted: (actor: ManagingRole, member: Member) => boolean,
-    change: (tx: Queryable, member: Member) => Promise<readonly WithdrawnInvitation[]>,
+    to: FacilityRole | undefined,
   ): Promise<RoleChange | { error: RoleChangeError }> =>
     transaction(db, async (tx) => {
       const actor = await lockFacilityAs(actorId, facilityId, tx);
@@ -112,7 +83,8 @@ export function createMemberStore({ db }: { db: Database }) {
       if (!isPermitted(actor, member)) return { error: 'not-permitted' };
       const solelyOwned = member.role === 'owner' ? await findSolelyOwned(tx, accountId) : [];
       if (solelyOwned.some(({ id }) => id === facilityId)) return { error: 'last-owner' };
-      return { previousRole: member.role, withdrawnInvitations: await change(tx, member) };
+      const withdrawnInvitations = await writeMemberships(tx, [{ facilityId, accountId, from: member.role, to }]);
+      return { previousRole: member.role, withdrawnInvitations };
     });
 
   return {
@@ -165,14 +137,7 @@ export function createMemberStore({ db }: { db: Database }) {
         { facilityId, accountId, actorId },
         // The second of two simultaneous requests changes nothing and is not an error.
         (actor, member) => member.role === role || assignableRoles(actor, member.kind, member.role).includes(role),
-        async (tx, member) => {
-          await query(tx, 'update membership set role = $3 where facility_id = $1 and account_id = $2', [
-            facilityId,
-            accountId,
-            role,
-          ]);
-          return member.role === 'owner' ? withdrawInvitations(tx, facilityId, accountId, 'staff') : [];
-        },
+        role,
       ),
 
     /** Withdraws the undecided invitations of the member. */
@@ -180,10 +145,7 @@ export function createMemberStore({ db }: { db: Database }) {
       changeMember(
         { facilityId, accountId, actorId },
         (actor, member) => mayRevoke(actor, member.role, accountId === actorId),
-        async (tx) => {
-          await query(tx, 'delete from membership where facility_id = $1 and account_id = $2', [facilityId, accountId]);
-          return withdrawInvitations(tx, facilityId, accountId, 'all');
-        },
+        undefined,
       ),
   };
 }

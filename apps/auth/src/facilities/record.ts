@@ -7,7 +7,7 @@ import { checkTimeZone, createReads, outcomeOf, type RecordKind, Stored, toWrite
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { AuditEvent } from '../audit/audit.ts';
-import { findDeleted, storeOperatorEvents } from './outcomes.ts';
+import { findDeleted, storeOperatorEvents } from '../audit/operator-store.ts';
 
 const schema = responseSchema({ id: idSchema, name: nameSchema, timeZone: textSchema, disabled: { type: 'boolean' } });
 type Facility = FromSchema<typeof schema>;

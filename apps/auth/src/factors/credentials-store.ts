@@ -1,52 +1,16 @@
 // Exports, checks and imports the second factors and social identities of accounts (docs/import.md).
-import { nameSchema, textSchema } from '@bay-booking/common/text';
 import { atPointer, type Formats, type PointerError } from '@bay-booking/common/validation';
 import { type Queryable, query } from '@bay-booking/service/database/database';
-import type { FromSchema } from 'json-schema-to-ts';
 import { isPasswordHash } from '../accounts/passwords.ts';
-import { isPublicKey } from '../factors/passkeys.ts';
-import { decryptSecret } from '../factors/store.ts';
+import type { AccountCredentials, AccountInput } from '../accounts/record.ts';
+import { hashRecoveryCodes } from './codes.ts';
+import { isPublicKey } from './passkeys.ts';
+import { decryptSecret, hasAuthenticatorApp, importAuthenticatorApp } from './store.ts';
 
-const text = { ...textSchema, maxLength: 2000 } as const;
-const base64 = { type: 'string', minLength: 1, maxLength: 2000, format: 'base64' } as const;
-export const passwordHash = { type: 'string', maxLength: 512, format: 'argon2id' } as const;
-const list = <const Properties extends object, Name extends keyof Properties>(
-  properties: Properties,
-  required: readonly Name[],
-) =>
-  ({
-    type: 'array',
-    maxItems: 50,
-    items: { type: 'object', required, additionalProperties: false, properties },
-  }) as const;
-
-/** `export?credentials=hashed` writes it. Only a new account gets it. */
-export const credentialsSchema = {
-  type: 'object',
-  writeOnly: true,
-  additionalProperties: false,
-  properties: {
-    authenticatorSecretEncrypted: { ...text, description: 'Encrypted with KEY_ENCRYPTION_KEY.' },
-    recoveryCodes: {
-      type: 'object',
-      required: ['salt', 'hashes'],
-      additionalProperties: false,
-      properties: { salt: base64, hashes: { type: 'array', maxItems: 50, items: passwordHash } },
-    },
-    passkeys: list({ id: text, name: nameSchema, publicKey: base64, transports: { type: 'array', items: text } }, [
-      'id',
-      'name',
-      'publicKey',
-      'transports',
-    ]),
-    socialIdentities: list({ provider: text, subject: text, email: text }, ['provider', 'subject']),
-  },
-} as const;
-
-export type StoredCredentials = FromSchema<typeof credentialsSchema>;
+type Credentials = NonNullable<AccountInput['credentials']>;
 
 /** The credentials of the account `a`, as a JSON object, or null if there are none. */
-export const credentialsOfAccount = `nullif(jsonb_strip_nulls(jsonb_build_object(
+const credentialsOfAccount = `nullif(jsonb_strip_nulls(jsonb_build_object(
   'authenticatorSecretEncrypted', (select secret_encrypted from authenticator_app f where f.account_id = a.id),
   'recoveryCodes', (select jsonb_build_object('salt', encode(min(salt::text)::bytea, 'base64'),
        'hashes', jsonb_agg(code_hash order by code_hash)) from recovery_code f where f.account_id = a.id
@@ -65,9 +29,9 @@ export const credentialFormats: Formats = {
 const secretFormat = /^[A-Z2-7]{16,128}$/;
 
 /** Finds credentials with which nobody could sign in. */
-export async function findUnusable(
+async function findUnusable(
   accountId: string,
-  { authenticatorSecretEncrypted: secret, recoveryCodes, passkeys = [] }: StoredCredentials,
+  { authenticatorSecretEncrypted: secret, recoveryCodes, passkeys = [] }: Credentials,
   encryptionKeys: readonly Buffer[] | undefined,
 ): Promise<readonly PointerError[]> {
   const unusable = (path: string, hint: string): PointerError => atPointer(`/credentials/${path}`, 'invalid', hint);
@@ -95,7 +59,7 @@ export async function findUnusable(
 }
 
 /** The account is new, so it has no other credentials. */
-export const importCredentials = (tx: Queryable, accountId: string, credentials: StoredCredentials = {}) =>
+const importCredentials = (tx: Queryable, accountId: string, credentials: Credentials = {}) =>
   query(
     tx,
     `with given as (select $2::jsonb as value),
@@ -117,3 +81,19 @@ export const importCredentials = (tx: Queryable, accountId: string, credentials:
      on conflict do nothing`,
     [accountId, JSON.stringify(credentials)],
   );
+
+/** The credentials of accounts as records have them. */
+export const createAccountCredentials = (encryptionKeys: readonly Buffer[] | undefined): AccountCredentials => ({
+  column: credentialsOfAccount,
+  prepare: async (db, { id, totpSecret: secret, recoveryCodes = [], credentials = {} }) => {
+    const problems = await findUnusable(id, credentials, encryptionKeys);
+    if (secret === undefined) return { problems };
+    if (!encryptionKeys)
+      return { problems: [...problems, atPointer('/totpSecret', 'invalid', 'needs KEY_ENCRYPTION_KEY')] };
+    const isStored = await hasAuthenticatorApp(db, id, { secret, encryptionKeys });
+    return { problems, ...(!isStored && { newCodes: await hashRecoveryCodes(recoveryCodes) }) };
+  },
+  writeApp: (tx, { id, totpSecret: secret = '' }, recoveryCodes) =>
+    importAuthenticatorApp(tx, id, { secret, recoveryCodes, encryptionKeys: encryptionKeys ?? [] }),
+  write: importCredentials,
+});

@@ -5,15 +5,17 @@ import { createEntryReader } from '@bay-booking/records/entries';
 import type { RecordStore } from '@bay-booking/records/import';
 import { createManagementErrors } from '@bay-booking/records/problems';
 import type { Database } from '@bay-booking/service/database/database';
+import { deleteAccountWithin } from '../account/deletion-store.ts';
+import { createAccountKind } from '../accounts/record.ts';
 import type { AuditEvent } from '../audit/audit.ts';
+import { lockRecords } from '../audit/operator-store.ts';
 import type { AuthConfig } from '../config.ts';
+import { facilityKind } from '../facilities/record.ts';
+import { createAccountCredentials, credentialFormats } from '../factors/credentials-store.ts';
+import { endAccess } from '../interaction/sign-in/session-store.ts';
+import { createClientKind } from '../oidc/clients/record.ts';
 import { createClientValidator } from '../oidc/clients/validation.ts';
 import { createScopeTable } from '../oidc/scopes.ts';
-import { createAccountKind } from './account.ts';
-import { createClientKind } from './client.ts';
-import { credentialFormats } from './credentials.ts';
-import { facilityKind } from './facility.ts';
-import { lockRecords } from './outcomes.ts';
 
 export const accountErrors = createManagementErrors({
   ERR00429: { status: 429, description: 'Too many requests.', headers: retryAfterHeader, appliesTo: ['inviteOwner'] },
@@ -56,7 +58,12 @@ export async function createAccountRecords(db: Database, settings: RecordSetting
   const { issuer, isDevelopment, outboundAllowNetworks: allowNetworks, scopeBase, encryptionKeys } = settings;
   const validator = await createClientValidator({ issuer, isDevelopment, allowNetworks });
   const client = createClientKind(createScopeTable(scopeBase), validator);
-  const roots = [facilityKind, createAccountKind(encryptionKeys), client];
+  const account = createAccountKind({
+    credentials: createAccountCredentials(encryptionKeys),
+    endAccess,
+    deleteAccount: deleteAccountWithin,
+  });
+  const roots = [facilityKind, account, client];
   return {
     db,
     errors: accountErrors,

@@ -6,9 +6,9 @@ import { isoTimeOf } from '@bay-booking/common/date-times';
 import { nameSchema, textSchema } from '@bay-booking/common/text';
 import { isLoopback } from '@bay-booking/service/public-address';
 import type { FromSchema } from 'json-schema-to-ts';
-import { accessLevels, clientSettingSchemas, type StoredClient, usesSecret } from '../clients/metadata.ts';
-import type { ClientMetadataError, ClientValidator } from '../oidc/clients/validation.ts';
-import { type ScopeTable, splitScope } from '../oidc/scopes.ts';
+import { accessLevels, clientSettingSchemas, type StoredClient, usesSecret } from '../../clients/metadata.ts';
+import { type ScopeTable, splitScope } from '../scopes.ts';
+import type { ClientMetadataError, ClientValidator } from './validation.ts';
 
 /** A client id or client secret (RFC 6749 appendix A.1 and A.2). Unlike the RFC, we do not allow spaces. */
 const visibleAscii = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' } as const;

@@ -4,13 +4,13 @@ import { createManagement } from '@bay-booking/records/management';
 import { transaction } from '@bay-booking/service/database/database';
 import type { Router } from 'express';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
+import { lockRecords, storeOperatorEvents } from '../audit/operator-store.ts';
 import type { AuthConfig } from '../config.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
 import { type ActionParts, actionEndpoints, actionSchemas } from './actions.ts';
 import type { Authorize } from './authorize.ts';
-import { operatorEvents } from './lists.ts';
-import { lockRecords, storeOperatorEvents } from './outcomes.ts';
 import { createAccountRecords } from './records.ts';
+import { operatorEvents } from './store.ts';
 
 export interface ManagementParts extends Pick<ActionParts, 'emails' | 'facilityEmails' | 'mailer' | 'invitations'> {
   readonly config: AuthConfig;

@@ -10,21 +10,22 @@ import { type Caller, changeOf, listEndpoint } from '@bay-booking/records/record
 import type { Transaction } from '@bay-booking/service/database/database';
 import { type createAccountEmails, emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
 import { isEmailAddress } from '../accounts/field-rules.ts';
+import { type AccountRow, findAccount } from '../accounts/record-store.ts';
 import type { AuditEvent } from '../audit/audit.ts';
+import { storeOperatorEvents } from '../audit/operator-store.ts';
 import { accessLevels, usesSecret } from '../clients/metadata.ts';
 import { isDisabledEverywhere, newClientSecret, revokeToken, rotateSecret } from '../clients/store.ts';
+import { facilityKind } from '../facilities/record.ts';
 import { deleteFactors } from '../factors/store.ts';
 import { forgetFailures } from '../guard/failures-store.ts';
+import { endAccess } from '../interaction/sign-in/session-store.ts';
+import { selectClients } from '../oidc/clients/record.ts';
 import { factorChangedEmail } from '../outbox/email-templates.ts';
 import type { Mailer } from '../outbox/mailer.ts';
 import type { createFacilityEmails } from '../portal/facility-emails.ts';
 import type { createInvitations } from '../portal/invitations/invitations.ts';
-import { type Account, endAccess, findAccount } from './account.ts';
-import { selectClients } from './client.ts';
-import { facilityKind } from './facility.ts';
-import { deleteInvitation, listInvitations, listTokens } from './lists.ts';
-import { storeOperatorEvents } from './outcomes.ts';
 import { accountErrors } from './records.ts';
+import { deleteInvitation, listInvitations, listTokens } from './store.ts';
 
 export interface ActionParts {
   readonly store: RecordStore<AuditEvent>;
@@ -85,9 +86,9 @@ interface Action<Body> extends Omit<Endpoint<Caller>, 'access' | 'tag' | 'succes
 interface AccountAction extends Pick<Endpoint, 'operationId' | 'summary' | 'description'> {
   readonly action: string;
   readonly event: string;
-  readonly work: (tx: Transaction, account: Account) => Promise<unknown>;
+  readonly work: (tx: Transaction, account: AccountRow) => Promise<unknown>;
   /** Called after the commit. */
-  readonly after?: (account: Account) => void;
+  readonly after?: (account: AccountRow) => void;
 }
 
 export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[] {

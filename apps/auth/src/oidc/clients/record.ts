@@ -16,21 +16,7 @@ import {
   toWrite,
 } from '@bay-booking/records/record';
 import { jsonText, type Queryable, query } from '@bay-booking/service/database/database';
-import type { AuditEvent } from '../audit/audit.ts';
-import { usesSecret } from '../clients/metadata.ts';
-import { providerMetadata } from '../oidc/clients/metadata.ts';
-import type { ClientMetadataError, ClientValidator } from '../oidc/clients/validation.ts';
-import type { ScopeTable } from '../oidc/scopes.ts';
-import { hashSecret } from '../secrets.ts';
-import { recordClientLifetimes } from '../signing-keys/store.ts';
-import {
-  type ClientState,
-  clientSchema,
-  findClientErrors,
-  type ImportedClient,
-  operatorScopes,
-  toStoredClient,
-} from './imported-client.ts';
+import type { AuditEvent } from '../../audit/audit.ts';
 import {
   findDeleted,
   findDisabled,
@@ -39,7 +25,21 @@ import {
   skipped,
   storeOperatorEvents,
   withoutNulls,
-} from './outcomes.ts';
+} from '../../audit/operator-store.ts';
+import { usesSecret } from '../../clients/metadata.ts';
+import { hashSecret } from '../../secrets.ts';
+import { recordClientLifetimes } from '../../signing-keys/store.ts';
+import type { ScopeTable } from '../scopes.ts';
+import { providerMetadata } from './metadata.ts';
+import {
+  type ClientState,
+  clientSchema,
+  findClientErrors,
+  type ImportedClient,
+  operatorScopes,
+  toStoredClient,
+} from './rules.ts';
+import type { ClientMetadataError, ClientValidator } from './validation.ts';
 
 const columns = `c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId", c.name, c.access,
   c.facility_ids as "facilityIds", c.disabled_at is not null as disabled, ${isoTime('c.expires_at')} as "expiresAt",

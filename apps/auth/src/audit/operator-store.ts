@@ -1,6 +1,6 @@
 // Locks records, stores the audit events of their changes, and finds what they refer to.
 import { type Queryable, query } from '@bay-booking/service/database/database';
-import { type AuditEvent, storeEvents } from '../audit/audit.ts';
+import { type AuditEvent, storeEvents } from './audit.ts';
 
 /** An arbitrary number that no other lock uses. */
 const lockKey = 4_206_912_023;

@@ -1,0 +1,124 @@
+// Reads and writes the rows of accounts for their records.
+import { createReads, Stored } from '@bay-booking/records/record';
+import { errorCode, jsonText, type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
+import { isoTime, withoutNulls } from '../audit/operator-store.ts';
+import { lockout } from '../config.ts';
+import { accountCounter } from '../guard/failures-store.ts';
+import { canonicalName } from '../input/username.ts';
+import type { AccountInput } from './record.ts';
+import { membershipsOfAccount } from './store.ts';
+
+type Profile = 'id' | 'username' | 'emailVerified' | 'kind' | 'roles' | 'disabled' | 'memberships';
+/** The memberships are in the order of the facilities' ids. */
+export type AccountRow = Required<Pick<AccountInput, Profile>> &
+  Readonly<Record<'name' | 'email' | 'passwordHash', string | null>>;
+type AccountState = Required<Pick<AccountInput, 'secondFactor' | 'lockedUntil' | 'lastSignInAt'>>;
+
+export const recordColumns = `a.id, a.username, a.name, a.email, a.email_verified as "emailVerified", a.kind, a.roles,
+  a.disabled_at is not null as disabled, a.password_hash as "passwordHash", ${membershipsOfAccount} as memberships`;
+/** As of `nameKey` in guard/keys.ts. */
+const failuresKey = `'${accountCounter}:'
+  || translate(encode(sha256(convert_to(a.username_key, 'UTF8')), 'base64'), '+/=', '-_')`;
+/** Only responses have them. */
+const moreColumns = `${recordColumns}, (array['none', 'totp', 'passkey', 'both'])[1
+    + (exists (select from authenticator_app f where f.account_id = a.id))::int
+    + (exists (select from passkey f where f.account_id = a.id))::int * 2] as "secondFactor",
+  ${isoTime(`(select max(e.at) from audit_event e where e.account_id = a.id and e.kind = 'sign-in.succeeded')`)}
+    as "lastSignInAt",
+  (select ${isoTime('to_timestamp(g.expire / 1000.0)')} from guard_count g where g.key = ${failuresKey}
+      and g.points >= ${lockout.accountFailures} and g.expire > extract(epoch from now()) * 1000) as "lockedUntil"`;
+const rows = {
+  columns: moreColumns,
+  from: 'from account a where true',
+  orderBy: 'a.username, a.id',
+  byKey: 'a.username_key = $1',
+  conditions: {
+    facilityId: `exists (select from membership m where m.account_id = a.id and m.facility_id = {facilityId}
+      and ({role}::text is null or m.role = {role}))`,
+    role: 'exists (select from membership m where m.account_id = a.id and m.role = {role})',
+    disabled: '(a.disabled_at is not null) = {disabled}::boolean',
+    email: 'a.email_key = {email}',
+  },
+};
+
+/** Without the password and the fields that only responses have. */
+export const accountRecordOf = ({
+  passwordHash,
+  secondFactor,
+  lockedUntil,
+  lastSignInAt,
+  ...fields
+}: AccountRow & Partial<AccountState>) => withoutNulls(fields) as AccountInput;
+export const readAccount = (account: AccountRow) =>
+  new Stored(accountRecordOf(account), [accountRecordOf(account), account.passwordHash]);
+const respond = ({ secondFactor, lockedUntil, lastSignInAt, ...account }: AccountRow & AccountState) =>
+  new Stored<AccountInput>({ ...accountRecordOf(account), secondFactor, lockedUntil, lastSignInAt }, [
+    accountRecordOf(account),
+    account.passwordHash,
+  ]);
+
+export const accountReads = createReads(rows, respond);
+export const selectAccounts = (on: Queryable, ids: readonly string[]) =>
+  query<AccountRow>(on, `select ${recordColumns} from account a where a.id = any ($1)`, [ids]);
+
+export async function findAccount(on: Queryable, name: string): Promise<AccountRow | undefined> {
+  const byName = `select ${moreColumns} from account a where ${rows.byKey}`;
+  return (await query<AccountRow>(on, byName, [canonicalName(name)]))[0];
+}
+
+/** Returns the ids of the accounts whose user name another account has, unless the import gives that one a new name. */
+export async function findTakenUsernames(tx: Queryable, accounts: readonly AccountInput[]) {
+  const rows = await query<{ id: string }>(
+    tx,
+    `with wanted as (
+       select * from unnest($1::text[], $2::text[]) as w (id, key))
+     select w.id from wanted w where exists (
+         select from account a where a.username_key = w.key and a.id <> w.id and not exists (
+           select from wanted o where o.id = a.id and o.key <> a.username_key))`,
+    [accounts.map(({ id }) => id), accounts.map(({ username: name }) => canonicalName(name))],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+const accountRecord = `jsonb_to_recordset($1::jsonb) as n (id text, username text, name text, email text,
+  "usernameKey" text, "emailKey" text, "emailVerified" boolean, kind text, roles text[], disabled boolean, "passwordHash" text)`;
+
+export async function writeAccounts(tx: Transaction, accounts: readonly AccountRow[]): Promise<void> {
+  if (accounts.length === 0) return;
+  const records = jsonText(
+    accounts.map((account) => ({
+      ...account,
+      usernameKey: canonicalName(account.username),
+      emailKey: account.email === null ? null : canonicalName(account.email),
+    })),
+  );
+  // Otherwise, two accounts could not exchange their user names, which must be unique at any time.
+  await query(
+    tx,
+    `update account a set username_key = 'given up by ' || a.id || ' ' from ${accountRecord}
+      where n.id = a.id and n."usernameKey" <> a.username_key`,
+    [records],
+  );
+  await query(
+    tx,
+    `insert into account as a (id, username, name, email, email_verified, email_proven_at, kind, roles, password_hash,
+                               disabled_at, username_key, email_key)
+     select n.id, n.username, n.name, n.email, n."emailVerified", case when n."emailVerified" then now() end, n.kind,
+            n.roles, n."passwordHash", case when n.disabled then now() end, n."usernameKey", n."emailKey"
+       from ${accountRecord}
+     on conflict (id) do update set username = excluded.username, username_key = excluded.username_key,
+       name = excluded.name, email = excluded.email, email_key = excluded.email_key,
+       email_verified = excluded.email_verified,
+       -- The time at which the current address became verified.
+       email_proven_at = case
+         when excluded.email_verified and a.email_verified and excluded.email_key is not distinct from a.email_key
+           then a.email_proven_at else excluded.email_proven_at end,
+       kind = excluded.kind, roles = excluded.roles, password_hash = excluded.password_hash,
+       disabled_at = case when excluded.disabled_at is not null then coalesce(a.disabled_at, now()) end,
+       updated_at = now()`,
+    [records],
+  ).catch((error: unknown) => {
+    // A registration took a user name meanwhile. The transaction runs again, and finds that the name is taken.
+    throw errorCode(error) === '23505' ? Object.assign(error as object, { code: '40001' }) : error;
+  });
+}

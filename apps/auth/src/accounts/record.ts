@@ -1,0 +1,371 @@
+// The record account: a person or a service account, with its roles at facilities. Its id never changes.
+import { setImmediate } from 'node:timers/promises';
+import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
+import { atPointer, type PointerError } from '@bay-booking/common/validation';
+import {
+  type Entry,
+  findRepeated,
+  type Outcome,
+  outcomeOf,
+  type RecordKind,
+  toWrite,
+} from '@bay-booking/records/record';
+import { type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
+import type { FromSchema } from 'json-schema-to-ts';
+import pLimit from 'p-limit';
+import type { AuditEvent } from '../audit/audit.ts';
+import { findDeleted, findMissing, skipped, storeOperatorEvents, withoutNulls } from '../audit/operator-store.ts';
+import { findWithoutOwner, lockMembers, type OwnedFacility, writeMemberships } from '../facilities/membership-store.ts';
+import { type FacilityRole, roleNames } from '../facilities/roles.ts';
+import { canonicalName, lookalikeIn } from '../input/username.ts';
+import { isEmailAddress } from './field-rules.ts';
+import { validateNewPassword } from './password-policy.ts';
+import { hashPassword, verifyPassword } from './passwords.ts';
+import {
+  type AccountRow,
+  accountReads,
+  accountRecordOf,
+  findAccount,
+  findTakenUsernames,
+  readAccount,
+  recordColumns,
+  selectAccounts,
+  writeAccounts,
+} from './record-store.ts';
+import { newAccountId } from './store.ts';
+
+const text = { ...textSchema, maxLength: 2000 } as const;
+const base64 = { type: 'string', minLength: 1, maxLength: 2000, format: 'base64' } as const;
+const passwordHash = { type: 'string', maxLength: 512, format: 'argon2id' } as const;
+const list = <const Properties extends object, Name extends keyof Properties>(
+  properties: Properties,
+  required: readonly Name[],
+) =>
+  ({
+    type: 'array',
+    maxItems: 50,
+    items: { type: 'object', required, additionalProperties: false, properties },
+  }) as const;
+
+/** `export?credentials=hashed` writes it. Only a new account gets it. */
+const credentialsSchema = {
+  type: 'object',
+  writeOnly: true,
+  additionalProperties: false,
+  properties: {
+    authenticatorSecretEncrypted: { ...text, description: 'Encrypted with KEY_ENCRYPTION_KEY.' },
+    recoveryCodes: {
+      type: 'object',
+      required: ['salt', 'hashes'],
+      additionalProperties: false,
+      properties: { salt: base64, hashes: { type: 'array', maxItems: 50, items: passwordHash } },
+    },
+    passkeys: list({ id: text, name: nameSchema, publicKey: base64, transports: { type: 'array', items: text } }, [
+      'id',
+      'name',
+      'publicKey',
+      'transports',
+    ]),
+    socialIdentities: list({ provider: text, subject: text, email: text }, ['provider', 'subject']),
+  },
+} as const;
+
+type StoredCredentials = FromSchema<typeof credentialsSchema>;
+
+/** A line without spaces at its ends, because the sign-in page removes such spaces from the typed name. */
+const username = { ...idSchema, pattern: '^\\S(?:.*\\S)?$' } as const;
+const role = { enum: Object.keys(roleNames) as readonly FacilityRole[] } as const;
+const nullableTime = { type: ['string', 'null'], format: 'date-time' } as const;
+const schema = {
+  type: 'object',
+  required: ['id', 'username'],
+  additionalProperties: false,
+  properties: {
+    id: idSchema,
+    username,
+    name: { ...nameSchema, maxLength: 100 },
+    email: { ...textSchema, maxLength: 254 },
+    emailVerified: { type: 'boolean' },
+    kind: { enum: ['user', 'service'] },
+    roles: { type: 'array', maxItems: 100, items: textSchema },
+    disabled: { type: 'boolean' },
+    memberships: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['facilityId', 'role'],
+        additionalProperties: false,
+        properties: { facilityId: textSchema, role },
+      },
+    },
+    password: { type: 'string', minLength: 1, maxLength: 256, writeOnly: true },
+    passwordHash: { ...passwordHash, writeOnly: true },
+    // For demos and tests.
+    totpSecret: { type: 'string', pattern: '^[A-Z2-7]{16,128}$', writeOnly: true },
+    recoveryCodes: { type: 'array', maxItems: 10, items: textSchema, writeOnly: true },
+    credentials: credentialsSchema,
+    secondFactor: { enum: ['none', 'totp', 'passkey', 'both'], readOnly: true },
+    lockedUntil: { ...nullableTime, readOnly: true, description: 'Until when wrong passwords lock the account out.' },
+    lastSignInAt: { ...nullableTime, readOnly: true },
+  },
+} as const;
+
+/** `prepare` adds the last two fields. Only a new authenticator app has `newCodes`. */
+export type AccountInput = FromSchema<typeof schema> & { newHash?: string; newCodes?: HashedCodes };
+
+/** As in factors/codes.ts, which builds on this folder. */
+interface HashedCodes {
+  readonly salt: Buffer;
+  readonly hashes: readonly string[];
+}
+
+/** The factors of accounts, which are a subject that builds on this one. */
+export interface AccountCredentials {
+  /** The SQL of the object `credentials` of the account `a`. */
+  readonly column: string;
+  readonly prepare: (
+    db: Queryable,
+    account: AccountInput,
+  ) => Promise<{ readonly problems: readonly PointerError[]; readonly newCodes?: HashedCodes }>;
+  readonly writeApp: (tx: Transaction, account: AccountInput, codes: HashedCodes) => Promise<unknown>;
+  /** The account is new. */
+  readonly write: (tx: Transaction, accountId: string, credentials: AccountInput['credentials']) => Promise<unknown>;
+}
+
+export interface AccountServices {
+  readonly credentials: AccountCredentials;
+  readonly endAccess: (
+    tx: Transaction,
+    account: Pick<AccountRow, 'id' | 'username'>,
+    options: { readonly newPassword: boolean },
+  ) => Promise<void>;
+  readonly deleteAccount: (
+    tx: Transaction,
+    id: string,
+  ) => Promise<string | { readonly facilities: readonly OwnedFacility[] }>;
+}
+
+export function createAccountKind({
+  credentials,
+  endAccess,
+  deleteAccount,
+}: AccountServices): RecordKind<AccountInput, AuditEvent> {
+  return {
+    name: 'account',
+    collection: 'accounts',
+    key: 'username',
+    example: {
+      id: 'acc-owner-north',
+      username: 'owner@north.example',
+      name: 'Nora North',
+      email: 'owner@north.example',
+      emailVerified: true,
+      kind: 'user',
+      roles: ['range-owner'],
+      disabled: false,
+      memberships: [{ facilityId: 'fac-north', role: 'owner' }],
+    },
+    schema,
+    unique: { id: String, username: canonicalName },
+    filters: {
+      facilityId: { ...textSchema, description: 'Accounts with a role at this facility.' },
+      role: { ...role, description: 'Accounts with this role, at the facility if one is named.' },
+      disabled: { type: 'boolean', description: 'Whether the accounts are disabled.' },
+      email: { ...textSchema, description: 'Accounts with this e-mail address.' },
+    },
+    notes: {
+      put: 'The password and the kind stay if they are left out. A new password ends the sessions and the lock-out and revokes the grants.',
+      remove:
+        'Ends its sessions and revokes its grants and tokens. Its id is never used again. The only owner of a facility stays.',
+    },
+    check: checkAccount,
+
+    find: (on, name) => accountReads.find(on, canonicalName(name)),
+    list: (on, { email, ...filter }, page) =>
+      accountReads.list(on, { ...filter, email: typeof email === 'string' ? canonicalName(email) : undefined }, page),
+    readAll: async (on, { credentials: which }) => {
+      const added = which === 'hashed' ? credentials.column : 'null';
+      const all = `select ${recordColumns}, ${added} as stored from account a order by a.username, a.id`;
+      const accounts = await query<AccountRow & { stored: StoredCredentials | null }>(on, all);
+      return accounts.map(({ stored, ...account }) => ({
+        ...accountRecordOf(account),
+        ...(which === 'hashed' && withoutNulls({ passwordHash: account.passwordHash, credentials: stored })),
+      }));
+    },
+
+    identify: async (on, name) => {
+      const { username: key = name, id = newAccountId() }: Partial<AccountRow> = (await findAccount(on, name)) ?? {};
+      return { username: key, id };
+    },
+
+    async prepare(db, records) {
+      const ids = records.map(({ id }) => id);
+      const stored = new Map((await selectAccounts(db, ids)).map((row) => [row.id, row.passwordHash]));
+      // Only a few passwords wait to be hashed at a time, so that people can sign in during an import.
+      return pLimit(4).map(records, async (record) => {
+        const { problems, ...codes } = await credentials.prepare(db, record);
+        const { weakness, ...hash } = await hashNew(record, stored.get(record.id) ?? null);
+        const weak = weakness === undefined ? [] : [atPointer('/password', 'invalid', weakness)];
+        return { record: { ...record, ...hash, ...codes }, problems: [...problems, ...weak] };
+      });
+    },
+
+    async upsert(tx, records, context) {
+      const ids = records.map(({ id }) => id);
+      const facilityIds = records.flatMap(({ memberships = [] }) => memberships.map(({ facilityId }) => facilityId));
+      await lockMembers(tx, ids, facilityIds);
+      const stored = new Map((await selectAccounts(tx, ids)).map((row) => [row.id, row]));
+      const missing = await findMissing(tx, 'facility', facilityIds);
+      const deleted = await findDeleted(tx, 'account', ids);
+      const taken = await findTakenUsernames(tx, records);
+      const keep = context.missing === 'keep';
+      const outcomes = await Promise.all(
+        records.map(async (record) => {
+          const before = stored.get(record.id);
+          const account = complete(record, before, keep);
+          const { memberships = [] } = record;
+          const isDeleted = deleted.has(record.id);
+          const problems = [
+            isDeleted && atPointer('/id', 'invalid', 'belongs to an account that was deleted'),
+            !isDeleted && taken.has(record.id) && atPointer('/username', 'invalid', 'belongs to another account'),
+            ...memberships.map(
+              ({ facilityId: id }, index) =>
+                missing.has(id) &&
+                atPointer(`/memberships/${index}/facilityId`, 'invalid', `there is no facility ${id}`),
+            ),
+          ].filter((found) => found !== false);
+          const secrets = [
+            ...((before?.passwordHash ?? null) === account.passwordHash ? [] : ['password']),
+            ...(record.newCodes ? ['totpSecret'] : []),
+            ...(record.credentials && !before ? ['credentials'] : []),
+          ];
+          const outcome = outcomeOf(before && readAccount(before), readAccount(account), problems, secrets);
+          // A file that still contains a deleted account must not stop working.
+          return { ...outcome, ...(isDeleted && keep && skipped), record, account };
+        }),
+      );
+      const written = toWrite(outcomes);
+      await writeAccounts(
+        tx,
+        written.map(({ account }) => account),
+      );
+      await writeMemberships(tx, written.flatMap(membershipChanges));
+      for (const { before, account, changed, record } of written) {
+        const newPassword = before !== undefined && changed.includes('password');
+        const isDisabled = before !== undefined && account.disabled && changed.includes('disabled');
+        if (newPassword || isDisabled) await endAccess(tx, account, { newPassword });
+        if (record.newCodes) await credentials.writeApp(tx, record, record.newCodes);
+        if (changed.includes('credentials')) await credentials.write(tx, record.id, record.credentials);
+      }
+      await storeOperatorEvents(tx, context, written.flatMap(eventsOf));
+      return outcomes;
+    },
+
+    // A file may give the ownership to an account of a later batch.
+    async verify(tx, outcomes) {
+      const lost = outcomes.map((outcome) =>
+        membershipChanges(outcome).flatMap(({ facilityId, from }) => (from === 'owner' ? [facilityId] : [])),
+      );
+      const ownerless = await findWithoutOwner(tx, lost.flat());
+      return lost.map((ids) => ids.filter((id) => ownerless.has(id)).map((id) => noOwner('/memberships', id)));
+    },
+
+    async remove(tx, name, context, check) {
+      const account = await findAccount(tx, name);
+      if (!account) return 'unknown';
+      check(readAccount(account));
+      const outcome = await deleteAccount(tx, account.id);
+      if (typeof outcome === 'object') return noOwner('', outcome.facilities[0]?.id ?? '');
+      await storeOperatorEvents(tx, context, [{ kind: 'account.deleted', accountId: account.id }]);
+      return 'removed';
+    },
+  };
+}
+
+const noOwner = (pointer: string, facilityId: string): PointerError =>
+  atPointer(pointer, 'conflict', `facility ${facilityId} would have no owner`, {
+    code: 'MEMBER00001',
+    contextData: { facilityId },
+  });
+
+function checkAccount({ username: name, email, memberships }: Entry): readonly PointerError[] {
+  const lookalike = typeof name === 'string' ? lookalikeIn(name) : undefined;
+  const isInvisible = typeof name === 'string' && name !== '' && canonicalName(name) === '';
+  const isWrong = typeof email === 'string' && email !== '' && !isEmailAddress(email);
+  return [
+    ...(lookalike ? [atPointer('/username', 'invalid', `replace ${lookalike} with ordinary letters or digits`)] : []),
+    ...(isInvisible ? [atPointer('/username', 'invalid', 'has only invisible characters')] : []),
+    ...(isWrong ? [atPointer('/email', 'invalid', 'must be an e-mail address')] : []),
+    ...findRepeated(memberships, '/memberships', 'facilityId'),
+  ];
+}
+
+/** A password that is already stored needs no new hash, and is not judged again. */
+async function hashNew(record: AccountInput, stored: string | null): Promise<{ newHash?: string; weakness?: string }> {
+  const { password, username: name = '', email = '', name: person = '' }: Partial<AccountInput> = record;
+  if (password === undefined) return {};
+  if (stored !== null && (await verifyPassword(stored, password))) return { newHash: stored };
+  const weakness = await validateNewPassword(password, [name, email, person]);
+  await setImmediate();
+  return weakness === undefined ? { newHash: await hashPassword(password) } : { weakness };
+}
+
+/** The kind stays in a PUT too. */
+function complete(record: AccountInput, stored: AccountRow | undefined, keep: boolean): AccountRow {
+  const kept: Partial<AccountRow> = keep ? (stored ?? {}) : {};
+  const { id, username: name_, name = kept.name ?? null, email = kept.email ?? null } = record;
+  const isSameEmail = canonicalName(email ?? '') === canonicalName(kept.email ?? '');
+  const memberships = record.memberships ?? kept.memberships ?? [];
+  return {
+    id,
+    username: name_,
+    name,
+    email,
+    // A new address is not verified, unless the record says so.
+    emailVerified: record.emailVerified ?? (kept.emailVerified === true && isSameEmail),
+    kind: record.kind ?? stored?.kind ?? 'user',
+    roles: record.roles ?? kept.roles ?? [],
+    disabled: record.disabled ?? kept.disabled ?? false,
+    memberships: memberships.toSorted((a, b) => (a.facilityId < b.facilityId ? -1 : 1)),
+    passwordHash: record.newHash ?? record.passwordHash ?? stored?.passwordHash ?? null,
+  };
+}
+
+/** A role is undefined if the account had or has none at the facility. */
+function membershipChanges({ before, after: { record: account } }: Pick<Outcome<AccountInput>, 'before' | 'after'>) {
+  const roles = (of: AccountInput | undefined) =>
+    new Map(of?.memberships?.map(({ facilityId, role: given }) => [facilityId, given]));
+  const [old, current] = [roles(before?.record), roles(account)];
+  return [...new Set([...current.keys(), ...old.keys()])]
+    .map((facilityId) => ({
+      facilityId,
+      accountId: account.id,
+      account,
+      from: old.get(facilityId),
+      to: current.get(facilityId),
+    }))
+    .filter(({ from, to }) => from !== to);
+}
+
+function eventsOf(outcome: Outcome<AccountInput>): AuditEvent[] {
+  const { before, after, changed } = outcome;
+  const { id: accountId, disabled = false } = after.record;
+  const isSwitched = (before?.record.disabled ?? false) !== disabled;
+  const others = changed.filter((field) => !isSwitched || field !== 'disabled');
+  const write = { kind: before ? 'account.changed' : 'account.created', accountId, detail: { changed: others } };
+  const kind = disabled ? 'account.disabled' : 'account.enabled';
+  return [
+    ...(others.length > 0 ? [write] : []),
+    ...(isSwitched ? [{ kind, accountId, detail: { changed: ['disabled'] } }] : []),
+    ...membershipChanges(outcome).map(membershipEvent),
+  ];
+}
+
+/** The history of the facility shows it. As there, `accountId` would be the account that makes the change. */
+function membershipEvent({ facilityId, from, to, account }: ReturnType<typeof membershipChanges>[number]): AuditEvent {
+  const { id, username: fallback, name = fallback } = account;
+  const common = { changed: ['memberships'], account: id, name };
+  if (from === undefined) return { kind: 'membership.added', facilityId, detail: { ...common, role: to } };
+  if (to === undefined) return { kind: 'membership.revoked', facilityId, detail: { ...common, role: from } };
+  return { kind: 'membership.role-changed', facilityId, detail: { ...common, from, to } };
+}
