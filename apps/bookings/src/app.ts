@@ -16,9 +16,9 @@ import { createRevocations } from './auth/revocations.ts';
 import { checkScope, checkStepUp, sufficientScopes } from './auth/scopes.ts';
 import { createSigningKeys, type SigningKeysOptions } from './auth/signing-keys.ts';
 import { createAvailabilityEndpoints } from './availability/endpoints.ts';
+import { createStateItem } from './bookings/booking.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
-import { bookingItemExample } from './bookings/examples.ts';
-import { createStateItem } from './bookings/resource.ts';
+import { bookingItemExample } from './bookings/schema.ts';
 import { createSearchStore } from './bookings/search/store.ts';
 import { createBookingStore } from './bookings/storage/store.ts';
 import { createChangeWatcher } from './changes/feed/change-watcher.ts';
@@ -33,7 +33,6 @@ import { mountDaySheet } from './day-sheet/routes.ts';
 import { createErasureEndpoints } from './erasure/endpoints.ts';
 import { createErasure } from './erasure/erase.ts';
 import { createGroupEndpoints } from './groups/endpoints.ts';
-import { createGroupStore } from './groups/store.ts';
 import { createHoldEndpoints } from './holds/endpoints.ts';
 import { createHoldStore, endHoldRights } from './holds/store.ts';
 import { createRateLimit } from './http/rate-limit.ts';
@@ -151,7 +150,7 @@ function createEndpoints(services: Services) {
   const bookings = { ...services, store: createBookingStore(db), searches: createSearchStore(db) };
   return [
     ...createBookingEndpoints(bookings),
-    ...createGroupEndpoints({ ...bookings, groups: createGroupStore(db) }),
+    ...createGroupEndpoints(bookings),
     ...createFeedEndpoints({
       ...services,
       bookingExample,

@@ -1,44 +1,37 @@
-// Validates the bookings that a request wants to create or change and reports every error of every booking.
+// Validates and writes the bookings that a request wants to create or change, all or none. Reports every error of every
+// booking.
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiError, Problem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
-import { problemsOfReservation, type Reservation, validateReservation } from '../availability/reservation.ts';
+import { problemsOfReservation, validateReservation } from '../availability/reservation.ts';
 import type { Conflict } from '../availability/rule.ts';
 import { badRequest, problemsOf } from '../errors.ts';
 import type { Hold } from '../holds/hold.ts';
 import type { HoldStore } from '../holds/store.ts';
+import type { SharedServices } from '../http/shared-services.ts';
+import type { Catalogue } from '../places/catalogue-store.ts';
 import { newTaggedId } from '../places/tagged-id.ts';
 import { parseDates } from '../time/date-times.ts';
 import { contains, intervalOf } from '../time/interval.ts';
-import { type Booking, type BookingChange, metadataOf, type NewBooking } from './resource.ts';
-import type { BookingServices } from './services.ts';
-import { type CreateField, createFields, pick, updateFields } from './storage/columns.ts';
+import {
+  type Booking,
+  type BookingRequest,
+  type BookingUpdate,
+  type Draft,
+  errorContextOf,
+  type NewBooking,
+} from './booking.ts';
+import { createFields, type Metadata, pick, updateFields } from './storage/columns.ts';
+import type { BookingStore, Writes } from './storage/store.ts';
 
-export type CreateBody = { readonly [F in CreateField]?: Booking[F] } & { readonly holdId?: string };
-
-export interface DraftRequest {
-  /** The id of the booking that the request changes. */
-  readonly id?: string;
-  /** The booking that the request changes. Undefined if the group does not have it. */
-  readonly current?: Booking | undefined;
-  /** The valid fields. */
-  readonly body: CreateBody;
-  readonly errors: readonly ValidationError[];
-  /** The `contextData` of this booking's errors. */
-  readonly context: Problem['contextData'];
+export interface DraftServices extends Pick<SharedServices, 'config'> {
+  readonly store: BookingStore;
+  readonly holds: HoldStore;
+  readonly catalogue: Catalogue;
 }
 
-interface CheckedDraft extends DraftRequest {
-  readonly hold: Hold | undefined;
-  readonly reservation: Reservation;
-}
-
-export interface Draft extends CheckedDraft {
-  readonly valid: NonNullable<Reservation['valid']>;
-}
-
-export interface DraftOptions {
+interface DraftOptions {
   readonly caller: Caller;
   readonly now: Date;
   /** Errors of the whole request. */
@@ -49,79 +42,112 @@ export interface DraftOptions {
   readonly facilityId?: string;
   /** The bookings that the request changes or deletes. */
   readonly bookingIds?: readonly string[];
+  /** Reads the booking that the request changes. Only needed if the request has an error. */
+  readonly findCurrent?: () => Promise<Booking>;
 }
 
 /** @throws {ApiError} 400 with every error that was found */
 export async function validateDrafts(
-  services: BookingServices,
-  requests: readonly DraftRequest[],
+  services: DraftServices,
+  requests: readonly BookingRequest[],
   options: DraftOptions,
 ): Promise<readonly Draft[]> {
-  const { caller, now, requestErrors = [] } = options;
-  const checked: CheckedDraft[] = [];
+  const { caller, now, requestErrors = [], findCurrent } = options;
+  const drafts: Draft[] = [];
   for (const request of requests) {
     const { body, errors } = request;
-    const { hold, holdErrors } = await findHold(services.holds, body, caller);
+    const hold = body.holdId === undefined ? undefined : await services.holds.find(body.holdId, caller);
+    // A missing hold is not an error: it can have expired, but the bay may still be free.
+    const holdErrors = hold ? findHoldErrors(hold, body) : [];
     const reservation = await validateReservation(body, [...errors, ...holdErrors], caller, { ...services, now });
-    checked.push({ ...request, hold, reservation });
+    drafts.push({ ...request, ...reservation, hold });
   }
-  const allErrors = [...requestErrors, ...findFacilityErrors(checked, options.facilityId)];
-  const drafts = checked.flatMap((draft) => {
-    const { valid } = draft.reservation;
-    return valid ? [{ ...draft, valid }] : [];
-  });
-  if (allErrors.length === 0 && drafts.length === requests.length) return drafts;
+  const allErrors = [...requestErrors, ...findFacilityErrors(drafts, options.facilityId)];
+  if (allErrors.length === 0 && drafts.every(({ valid }) => valid)) return drafts;
+  const current = await findCurrent?.();
+  const reported = current ? drafts.map((draft) => ({ ...draft, current })) : drafts;
   // The response also reports conflicts that can already be found.
-  throw draftsError(checked, await findConflicts(services, checked, options), problemsOf(allErrors));
+  throw draftsError(reported, await findConflicts(services.store, reported, options), problemsOf(allErrors));
 }
 
-function findFacilityErrors(drafts: readonly CheckedDraft[], ofGroup?: string): readonly ValidationError[] {
-  const facilities = new Set(
-    [...drafts.flatMap(({ reservation: { bay } }) => bay?.facilityId ?? []), ofGroup ?? []].flat(),
-  );
+function findFacilityErrors(drafts: readonly Draft[], ofGroup?: string): readonly ValidationError[] {
+  const facilities = new Set([...drafts.flatMap(({ bay }) => bay?.facilityId ?? []), ofGroup ?? []].flat());
   return facilities.size > 1 ? [{ field: 'bookings', kind: 'invalid', hint: 'must be of one facility' }] : [];
 }
 
+function findHoldErrors(hold: Hold, { bayId, startDate, endDate }: BookingRequest['body']): ValidationError[] {
+  const invalid = (hint: string): ValidationError[] => [{ field: 'holdId', kind: 'invalid', hint }];
+  if (bayId !== undefined && bayId !== hold.bayId) return invalid('the hold is for another bay');
+  const { start, end, isReversed } = parseDates({ startDate, endDate });
+  // The booking's validation reports missing and invalid times.
+  if (!start || !end || isReversed) return [];
+  return contains(intervalOf(hold), { start: start.getTime(), end: end.getTime() })
+    ? []
+    : invalid('the hold does not contain the interval of the booking');
+}
+
 async function findConflicts(
-  { store }: BookingServices,
-  drafts: readonly CheckedDraft[],
+  store: BookingStore,
+  drafts: readonly Draft[],
   { caller: { facilities }, dryRun, bookingIds }: DraftOptions,
 ): Promise<readonly (readonly Conflict[])[]> {
-  const requestedBookings = drafts.map(({ id, current, body: { externalBookingId }, reservation: { bay, times } }) => ({
-    bay,
-    times,
-    externalBookingId: id === undefined ? externalBookingId : undefined,
-    current,
-  }));
-  if (!requestedBookings.some(({ bay, externalBookingId }) => bay || externalBookingId)) return [];
+  if (!drafts.some(({ id, bay, body }) => bay || (id === undefined && body.externalBookingId))) return [];
   // A client that can create no booking must not learn which external ids exist.
   const referencesOf = dryRun || facilities.length === 0 ? facilities : undefined;
-  const conflicts = await store.findConflicts(requestedBookings, {
-    bookingIds,
-    holdIds: holdIdsOf(drafts),
-    referencesOf,
-  });
-  return conflicts.map((ofDraft, index) => (isUnchanged(drafts[index] as CheckedDraft) ? [] : ofDraft));
+  const conflicts = await store.findConflicts(drafts, { bookingIds, holdIds: holdIdsOf(drafts), referencesOf });
+  return drafts.map((draft, index) => (isUnchanged(draft) ? [] : (conflicts[index] ?? [])));
 }
 
 /** `conflicts` has the conflicts of each draft. `problems` are those of the whole request. */
-export function draftsError(
-  drafts: readonly CheckedDraft[],
+function draftsError(
+  drafts: readonly Draft[],
   conflicts: readonly (readonly Conflict[])[],
   problems: readonly Problem[] = [],
 ): ApiError {
-  const ofDrafts = drafts.map(({ reservation, context }, index) =>
-    problemsOfReservation(reservation, conflicts[index] ?? [], context),
-  );
+  const ofDrafts = drafts.map((draft, position) => {
+    const { current, body, index } = draft;
+    const context = { ...errorContextOf(current ?? body), ...(index !== undefined && { index }) };
+    return problemsOfReservation(draft, conflicts[position] ?? [], context);
+  });
   return badRequest([...problems, ...ofDrafts.flat()]);
 }
 
+/**
+ * Writes valid drafts and deletes bookings. `create` has the new bookings of the drafts, in order.
+ *
+ * @returns the created bookings, then the updated ones; undefined in the cases of the store's `write`
+ * @throws {ApiError} 400 with every conflict of every draft
+ */
+export async function writeDrafts(
+  store: BookingStore,
+  drafts: readonly Draft[],
+  writes: Omit<Writes, 'facilityOfBays' | 'update' | 'holdIds'>,
+): Promise<readonly Booking[] | undefined> {
+  const created = drafts.filter(({ id }) => id === undefined);
+  const updated = drafts.filter((draft) => draft.id !== undefined && !isUnchanged(draft));
+  const written = [...created, ...updated];
+  const outcome = await store.write({
+    ...writes,
+    facilityOfBays: written[0]?.bay?.facilityId,
+    update: updated.map(updateOf),
+    holdIds: holdIdsOf(written),
+  });
+  if (!outcome?.conflicts.length) return outcome?.bookings;
+  const { bookings, conflicts } = outcome;
+  const current = [...created.map(() => undefined), ...bookings];
+  throw draftsError(
+    written.map((draft, index) => ({ ...draft, current: current[index] ?? draft.current })),
+    conflicts,
+  );
+}
+
 /** Each hold once, in order. */
-export function holdIdsOf(drafts: readonly CheckedDraft[]): readonly string[] {
+function holdIdsOf(drafts: readonly Draft[]): readonly string[] {
   return [...new Set(drafts.flatMap(({ hold }) => hold?.id ?? []))].sort();
 }
 
 export function newBooking({ body, valid }: Draft, now: Date, groupId: string | null): NewBooking {
+  if (!valid) throw new Error('an invalid draft cannot be booked');
   const at = now.toISOString();
   return {
     ...pick(createFields, { ...body, ...valid, metadata: metadataOf(body) }),
@@ -134,40 +160,20 @@ export function newBooking({ body, valid }: Draft, now: Date, groupId: string | 
   };
 }
 
-/** The values that a draft with an id gives its booking. */
-export function changeOfDraft({ body, reservation: { valid } }: CheckedDraft): BookingChange {
-  return { ...pick(updateFields, { ...body, ...valid }), metadata: metadataOf(body) };
+function updateOf({ id = '', body, valid }: Draft): BookingUpdate {
+  return { ...pick(updateFields, { ...body, ...valid }), id, metadata: metadataOf(body) };
+}
+
+/** Returns null if the metadata is empty, undefined if the request has no metadata. */
+function metadataOf({ metadata }: BookingRequest['body']): Metadata | null | undefined {
+  return metadata && Object.keys(metadata).length === 0 ? null : metadata;
 }
 
 /** Whether the draft keeps its booking as it is. It is then not written and has no conflicts. */
-export function isUnchanged(draft: CheckedDraft): boolean {
-  const { current } = draft;
-  if (!current || !draft.reservation.valid) return false;
-  const change = changeOfDraft(draft);
-  // A change whose metadata is undefined keeps the metadata.
-  return updateFields.every((field) => change[field] === undefined || isDeepStrictEqual(current[field], change[field]));
-}
-
-interface HoldUse {
-  readonly holdId?: string;
-  readonly bayId?: string;
-  readonly startDate?: string;
-  readonly endDate?: string;
-}
-
-/** A missing hold is not an error: it can have expired, but the bay may still be free. */
-export async function findHold(holds: HoldStore, body: HoldUse, caller: Caller) {
-  const hold = body.holdId === undefined ? undefined : await holds.find(body.holdId, caller);
-  return { hold, holdErrors: hold ? findErrors(hold, body) : [] };
-}
-
-function findErrors(hold: Hold, { bayId, startDate, endDate }: HoldUse): ValidationError[] {
-  const invalid = (hint: string): ValidationError[] => [{ field: 'holdId', kind: 'invalid', hint }];
-  if (bayId !== undefined && bayId !== hold.bayId) return invalid('the hold is for another bay');
-  const { start, end, isReversed } = parseDates({ startDate, endDate });
-  // The booking's validation reports missing and invalid times.
-  if (!start || !end || isReversed) return [];
-  return contains(intervalOf(hold), { start: start.getTime(), end: end.getTime() })
-    ? []
-    : invalid('the hold does not contain the interval of the booking');
+function isUnchanged(draft: Draft): boolean {
+  const { current, valid } = draft;
+  if (!current || !valid) return false;
+  const update = updateOf(draft);
+  // An update whose metadata is undefined keeps the metadata.
+  return updateFields.every((field) => update[field] === undefined || isDeepStrictEqual(current[field], update[field]));
 }

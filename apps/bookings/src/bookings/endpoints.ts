@@ -1,4 +1,4 @@
-// Describes the endpoints for bookings. Their handlers are in create.ts, update.ts, find.ts and list.ts.
+// Describes the endpoints for bookings. Their handlers are in write.ts and list.ts.
 import {
   defineEndpoint,
   deletionParts,
@@ -9,36 +9,31 @@ import {
   pageSuccess,
   string,
 } from '../http/endpoint-parts.ts';
-import { createBooking } from './create.ts';
+import { bookingResponse, errorContextOf } from './booking.ts';
+import { type ListServices, listUpcomingBookings, searchBookings } from './list.ts';
 import {
   bookingExample,
   bookingListExample,
-  createExample,
-  exampleId,
-  upcomingListExample,
-  updateExample,
-} from './examples.ts';
-import { findBooking } from './find.ts';
-import { listUpcomingBookings, searchBookings } from './list.ts';
-import { bookingResponse, errorContextOf } from './resource.ts';
-import {
   bookingListSchema,
   bookingSchema,
   createBookingSchema,
+  createExample,
+  exampleId,
   searchBodySchema,
+  upcomingListExample,
   upcomingQuerySchema,
   updateBookingSchema,
+  updateExample,
 } from './schema.ts';
 import { searchQuerySchema } from './search/filters.ts';
-import type { BookingServices } from './services.ts';
-import { deleteBooking, updateBooking } from './update.ts';
+import { createBooking, deleteBooking, findBooking, updateBooking, type WriteServices } from './write.ts';
 
 const tag = 'Bookings';
 const errorContext = errorContextOf({});
 const params = { id: { description: 'Booking ID.', schema: string, example: exampleId } } as const;
 const etag = { ETag: { description: 'The version of the booking (RFC 9110).', schema: string } } as const;
 
-export function createBookingEndpoints(services: BookingServices) {
+export function createBookingEndpoints(services: WriteServices & ListServices) {
   const { link } = services;
   const success = {
     status: 200,

@@ -5,17 +5,22 @@ import { isText } from '@bay-booking/common/text';
 import type { Caller } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
-import type { ApiRequest } from '../http/shared-services.ts';
-import { bookingItem } from './resource.ts';
+import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
+import type { Catalogue } from '../places/catalogue-store.ts';
+import { bookingItem } from './booking.ts';
 import type { Criteria } from './search/conditions.ts';
 import { type BookingFilter, mergeSearch, type SearchBody, type SearchQuery } from './search/filter.ts';
-import type { SearchResult } from './search/store.ts';
-import type { BookingServices } from './services.ts';
+import type { SearchResult, SearchStore } from './search/store.ts';
+
+export interface ListServices extends SharedServices {
+  readonly searches: SearchStore;
+  readonly catalogue: Catalogue;
+}
 
 type UpcomingQuery = Partial<PageRequest> & { readonly todayOnly?: boolean };
 
 export async function searchBookings(
-  services: BookingServices,
+  services: ListServices,
   request: ApiRequest<SearchQuery, SearchBody>,
 ): Promise<EndpointResponse> {
   const { filter, page, linkQuery, validationErrors } = mergeSearch(
@@ -30,7 +35,7 @@ export async function searchBookings(
 }
 
 export async function listUpcomingBookings(
-  services: BookingServices,
+  services: ListServices,
   { params: { id = '' }, query, caller: { facilities } }: ApiRequest<UpcomingQuery>,
 ): Promise<EndpointResponse> {
   const { catalogue, searches, now } = services;
@@ -44,7 +49,7 @@ export async function listUpcomingBookings(
 
 /** Selects facilities that can have matching bookings. Returns undefined if no facility can. */
 async function findCriteria(
-  { catalogue, now }: BookingServices,
+  { catalogue, now }: ListServices,
   filter: BookingFilter,
   { facilities }: Caller,
 ): Promise<Criteria | undefined> {
@@ -62,7 +67,7 @@ async function findCriteria(
 }
 
 function pageOf(
-  { link }: BookingServices,
+  { link }: ListServices,
   { rows, total }: SearchResult,
   path: string,
   query: Readonly<Record<string, unknown>>,

@@ -1,6 +1,6 @@
 // Describes and handles the endpoints for groups of bookings (docs/behaviour.md, "Groups").
-import { createExample, newBookingExample, updateExample } from '../bookings/examples.ts';
-import type { BookingServices } from '../bookings/services.ts';
+import { createExample, newBookingExample, updateExample } from '../bookings/schema.ts';
+import type { WriteServices } from '../bookings/write.ts';
 import { apiError } from '../errors.ts';
 import {
   creationHeaders,
@@ -12,15 +12,8 @@ import {
   ifNoneMatchHeader,
   string,
 } from '../http/endpoint-parts.ts';
-import { createGroup } from './create.ts';
-import { groupResource, groupResponse } from './resource.ts';
 import { createGroupSchema, dryRunSchema, groupRequestSchema, groupSchema, replaceGroupSchema } from './schema.ts';
-import type { GroupStore } from './store.ts';
-import { deleteGroup, facilitiesOfGroup, replaceGroup } from './write.ts';
-
-export interface GroupServices extends BookingServices {
-  readonly groups: GroupStore;
-}
+import { createGroup, deleteGroup, facilitiesOfGroup, groupResource, groupResponse, replaceGroup } from './write.ts';
 
 const tag = 'Groups';
 const exampleId = '019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d';
@@ -28,8 +21,8 @@ const params = { id: { description: 'Group ID.', schema: string, example: exampl
 const { externalBookingId: _, ...memberExample } = createExample;
 const otherBay = { bayId: 'bay-n1-02' };
 
-export function createGroupEndpoints(services: GroupServices) {
-  const { groups, link } = services;
+export function createGroupEndpoints(services: WriteServices) {
+  const { store, link } = services;
   const member = { ...newBookingExample, externalBookingId: null, groupId: exampleId };
   const otherMember = { ...member, ...otherBay, id: '019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d' };
   const success = {
@@ -83,7 +76,7 @@ export function createGroupEndpoints(services: GroupServices) {
       notModified: true,
       handle: async ({ params: { id = '' }, caller }) => {
         for (const facilityId of facilitiesOfGroup(id, caller)) {
-          const bookings = await groups.find(facilityId, id);
+          const bookings = await store.findGroup(facilityId, id);
           if (bookings.length > 0) return groupResponse(200, id.toLowerCase(), bookings, link);
         }
         throw apiError('ERR00404');

@@ -3,8 +3,7 @@ import { formats } from '@bay-booking/common/date-times';
 import { createValidator, type ValidationError } from '@bay-booking/common/validation';
 import { findUnknownFields } from '@bay-booking/service/http/api/preferences';
 import { withoutEmptyTexts } from '@bay-booking/service/http/request-body';
-import type { CreateBody, DraftRequest } from '../bookings/drafts.ts';
-import { type Booking, errorContextOf } from '../bookings/resource.ts';
+import type { Booking, BookingRequest } from '../bookings/booking.ts';
 import { bookingSchema, createBookingSchema, updateBookingSchema } from '../bookings/schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -16,34 +15,50 @@ const knownFields: ReadonlySet<string> = new Set(
   [createBookingSchema, bookingSchema].flatMap(({ properties }) => Object.keys(properties)),
 );
 
-/**
- * If `strict`, unknown fields are errors. An entry with the id of a booking in `existing` changes this booking.
- * `existing` is undefined if all entries are new bookings.
- */
+/** Returns the entries of a request that replaces a group. `existing` has the bookings that an entry can change. */
+export function membersOf(
+  inputs: readonly Fields[],
+  strict: boolean,
+  existing: ReadonlyMap<string, Booking>,
+): readonly BookingRequest[] {
+  const members = inputs.map((input, index) => memberOf(input, index, strict, existing));
+  const ids = members.map(({ id }) => id);
+  return members.map((member, index) => {
+    const isRepeated = member.id !== undefined && ids.indexOf(member.id) < index;
+    return isRepeated ? { ...member, errors: [...member.errors, invalidId(index, 'is named twice')] } : member;
+  });
+}
+
+/** If `strict`, unknown fields are errors. `existing` is undefined if all entries are new bookings. */
 export function memberOf(
   input: Fields,
   index: number,
   strict: boolean,
   existing?: ReadonlyMap<string, Booking>,
-): DraftRequest {
+): BookingRequest {
   const { id: givenId, ...others } = withoutEmptyTexts(input);
   const hasId = existing !== undefined && givenId !== undefined;
   const given = hasId || givenId === undefined ? others : { ...others, id: givenId };
   const id = hasId ? String(givenId).toLowerCase() : undefined;
   const current = id === undefined ? undefined : existing?.get(id);
   const { value, validationErrors } = (hasId ? validateUpdate : validateNew)(given);
-  const body = value as CreateBody;
-  const unknownId: ValidationError = {
-    field: 'id',
-    kind: 'invalid',
-    hint: 'must be the id of a booking in the group that has not ended',
-  };
   const unknownErrors = strict ? findUnknownFields(Object.keys(given), knownFields) : [];
-  const errors = [...(hasId && !current ? [unknownId] : []), ...validationErrors, ...unknownErrors];
+  const fieldErrors = [...validationErrors, ...unknownErrors].map((error) => ({
+    ...error,
+    path: `bookings[${index}].${error.path ?? error.field}`,
+  }));
+  const unknownId = invalidId(index, 'must be the id of a booking in the group that has not ended');
   return {
     ...(id !== undefined && { id, current }),
-    body,
-    errors: errors.map((error) => ({ ...error, path: `bookings[${index}].${error.path ?? error.field}` })),
-    context: { ...errorContextOf(current ?? body), index },
+    body: value as BookingRequest['body'],
+    errors: [...(hasId && !current ? [unknownId] : []), ...fieldErrors],
+    index,
   };
 }
+
+const invalidId = (index: number, hint: string): ValidationError => ({
+  field: 'id',
+  kind: 'invalid',
+  hint,
+  path: `bookings[${index}].id`,
+});

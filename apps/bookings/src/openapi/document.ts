@@ -7,7 +7,7 @@ import { pageLinksSchema } from '@bay-booking/common/page';
 import { bookingsScopes, type Scopes } from '@bay-booking/common/scopes';
 import type { Caller } from '../auth/caller.ts';
 import { sufficientScopes } from '../auth/scopes.ts';
-import { bookingItemExample } from '../bookings/examples.ts';
+import { bookingItemExample } from '../bookings/schema.ts';
 import { errorCatalogue } from '../errors.ts';
 import { editLinksSchema } from '../http/schemas.ts';
 import { documentedWebhooks } from '../webhooks/api/events.ts';

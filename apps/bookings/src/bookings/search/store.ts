@@ -2,12 +2,11 @@
 import type { PageRequest } from '@bay-booking/common/page';
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { Knex } from 'knex';
-import type { PublicBooking } from '../resource.ts';
-import { publicFields, selectList } from '../storage/columns.ts';
+import { type Booking, type PublicField, publicFields, selectList } from '../storage/columns.ts';
 import { type Condition, type Criteria, conditionsOf, isReadInOrder } from './conditions.ts';
 
 export interface SearchResult {
-  readonly rows: readonly PublicBooking[];
+  readonly rows: readonly Pick<Booking, PublicField>[];
   readonly total: number;
 }
 
@@ -35,7 +34,7 @@ export function createSearchStore(db: Database) {
     const inOrder = isReadInOrder(criteria);
     const offset = (page - 1) * pageSize;
     const values = conditions.flatMap(({ values: ofCondition }) => ofCondition);
-    const found = await query<PublicBooking & { total: number }>(db, statementOf(conditions, inOrder), [
+    const found = await query<SearchResult['rows'][number] & { total: number }>(db, statementOf(conditions, inOrder), [
       ...values,
       ...(inOrder ? values : []),
       pageSize,

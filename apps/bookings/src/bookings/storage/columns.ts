@@ -125,6 +125,11 @@ export const findBookingAtSome = `${selectBookings} where facility_id = any($1) 
 
 export const lockBooking = `${findBooking} for update`;
 
+/** A group exists as long as it has bookings. */
+const bookingsOfGroup = `${selectBookings} where facility_id = $1 and group_id = $2::uuid`;
+export const findGroup = `${bookingsOfGroup} order by start_date, id`;
+export const lockBookingsOfGroup = `${bookingsOfGroup} order by id for update`;
+
 // The statements below write bookings of the facility $1 and append their changes, which have the parameters $1 to $5.
 
 const insertStatements = new Map<number, string>();

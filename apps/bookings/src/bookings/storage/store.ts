@@ -5,7 +5,6 @@
 import {
   type Database,
   errorCode,
-  type Queryable,
   query,
   Rollback,
   send,
@@ -13,47 +12,36 @@ import {
   transaction,
 } from '@bay-booking/service/database/database';
 import { type NewResponse, storeResponse } from '@bay-booking/service/idempotency/store';
-import type { Caller } from '../../auth/caller.ts';
-import { type Exceptions, type FoundBay, readBayStates } from '../../availability/bay-states.ts';
-import type { Bay } from '../../availability/reservation.ts';
-import { type Conflict, findConflicts } from '../../availability/rule.ts';
-import { type Author, type BookingChange as Change, changeValues } from '../../changes/log.ts';
+import type { Conflict } from '../../availability/rule.ts';
+import { type BookingChange, changeValues } from '../../changes/log.ts';
 import { apiError } from '../../errors.ts';
 import { useHold } from '../../holds/store.ts';
+import type { ApiRequest } from '../../http/shared-services.ts';
 import { lockBays } from '../../places/locks.ts';
-import { intervalOf, type Times } from '../../time/interval.ts';
 import { later } from '../../time/timestamps.ts';
-import type { Booking, BookingChange, NewBooking } from '../resource.ts';
+import type { Booking, BookingUpdate, Draft, NewBooking } from '../booking.ts';
 import {
   deleteBookings,
   findBooking,
   findBookingAtSome,
+  findGroup,
   insertBookings,
   insertValues,
   lockBooking,
+  lockBookingsOfGroup,
   references,
   stateOf,
   updateBookings,
   updateValues,
 } from './columns.ts';
-
-/** The request that writes. Its client is the author of the changes. */
-export interface Sender {
-  readonly caller: Caller;
-  readonly requestId: string;
-}
-
-export interface Update {
-  readonly id: string;
-  readonly change: BookingChange;
-}
+import { externalIdsOf, findUsedIds, idUsed, type LookOptions, look, type Requested } from './conflicts.ts';
 
 /** The bookings that a request wants to write: all of them or none. */
-export interface Wanted {
+export interface Writes {
   /** The facility of all bays. Undefined if the request only deletes. */
-  readonly facilityOfBays: string | undefined;
+  readonly facilityOfBays?: string | undefined;
   readonly create?: readonly NewBooking[];
-  readonly update?: readonly Update[];
+  readonly update?: readonly BookingUpdate[];
   /** Ids of bookings. */
   readonly delete?: readonly string[];
   /** Locks the existing bookings. */
@@ -66,32 +54,19 @@ export interface Wanted {
   /** The holds that the bookings use up. */
   readonly holdIds?: readonly string[];
   readonly at: Date;
-  readonly sender: Sender;
+  /** The request that writes. Its client is the author of the changes. */
+  readonly sender: Pick<ApiRequest, 'caller' | 'requestId'>;
   /** The response to store. Undefined if the request had no Idempotency-Key. */
   readonly response?: NewResponse | undefined;
   /** Whether only conflicts are found. External ids of other facilities are then none, because nothing is booked. */
   readonly dryRun?: boolean | undefined;
 }
 
-export interface Outcome {
-  /** The created bookings, then the updated ones. Before the write, if there are conflicts. */
+interface Outcome {
+  /** The created bookings, then the updated ones. If there are conflicts, only those to update, as they are stored. */
   readonly bookings: readonly Booking[];
-  /** The conflicts of each booking in `bookings`. */
+  /** The conflicts of each booking to create, then of each one to update. Empty if no booking has one. */
   readonly conflicts: readonly (readonly Conflict[])[];
-}
-
-/** If `times` is undefined, only the bay is checked. If `bay` is undefined, only the external id is checked. */
-export interface RequestedBooking {
-  readonly bay: Bay | undefined;
-  readonly times: Times | undefined;
-  readonly externalBookingId?: string | null | undefined;
-  /** The stored booking that the request updates. */
-  readonly current?: Booking | undefined;
-}
-
-interface LookOptions extends Exceptions {
-  /** Only bookings of these facilities make an external id used. Default: all bookings. */
-  readonly referencesOf?: readonly string[] | undefined;
 }
 
 export type BookingStore = ReturnType<typeof createBookingStore>;
@@ -99,8 +74,6 @@ export type BookingStore = ReturnType<typeof createBookingStore>;
 // Errors are recognised by SQLSTATE and not by the name of a constraint, because Citus renames constraints.
 const uniqueViolation = '23505';
 const exclusionViolation = '23P01';
-
-const idUsed: Conflict = { code: 'BOOK00001', moreInfo: '' };
 
 export function createBookingStore(db: Database) {
   return {
@@ -113,16 +86,19 @@ export function createBookingStore(db: Database) {
       return found;
     },
 
+    findGroup: (facilityId: string, id: string): Promise<readonly Booking[]> =>
+      query<Booking>(db, findGroup, [facilityId, id]),
+
     /**
      * Writes all bookings, or none if one has a conflict. Returns undefined if a booking to update or delete is not
      * among the locked ones, for example because another request has moved it, or if `check` returns false.
      */
-    write: async (wanted: Wanted): Promise<Outcome | undefined> => {
+    write: async (writes: Writes): Promise<Outcome | undefined> => {
       try {
-        return await transaction(db, (tx) => write(tx, wanted));
+        return await transaction(db, (tx) => write(tx, writes));
       } catch (error) {
         // A request for another bay has used the external booking id after this transaction looked for it.
-        const { create = [] } = wanted;
+        const { create = [] } = writes;
         const externalIds = externalIdsOf(create);
         if (errorCode(error) !== uniqueViolation || externalIds.length === 0) return throwOverlap(error);
         const used = await findUsedIds(db, externalIds);
@@ -134,16 +110,13 @@ export function createBookingStore(db: Database) {
     },
 
     /**
-     * Returns the conflicts of each requested booking without a lock: for a request that writes nothing or has other
-     * errors too. The response can then report all errors.
+     * Returns the conflicts of each draft without a lock: for a request that writes nothing or has other errors too.
+     * The response can then report all errors.
      */
-    findConflicts: (
-      requestedBookings: readonly RequestedBooking[],
-      options: LookOptions,
-    ): Promise<readonly (readonly Conflict[])[]> =>
+    findConflicts: (drafts: readonly Draft[], options: LookOptions): Promise<readonly (readonly Conflict[])[]> =>
       transaction(db, async (tx) => {
-        const { conflictsOf } = await look(tx, requestedBookings, options);
-        return requestedBookings.map(({ current }, index) => conflictsOf(index, current));
+        const { conflictsOf } = await look(tx, drafts, options);
+        return drafts.map(({ current }, index) => conflictsOf(index, current));
       }),
   };
 }
@@ -153,91 +126,94 @@ export const lockOne =
   (tx: Transaction): Promise<readonly Booking[]> =>
     query<Booking>(tx, lockBooking, [facilityId, id]);
 
-async function write(tx: Transaction, wanted: Wanted): Promise<Outcome | undefined> {
-  const { facilityOfBays: facilityId, create = [], update = [], delete: deleted = [], lock, check } = wanted;
-  const { holdIds = [], response, sender, dryRun } = wanted;
+export const lockGroup =
+  (facilityId: string, id: string) =>
+  (tx: Transaction): Promise<readonly Booking[]> =>
+    query<Booking>(tx, lockBookingsOfGroup, [facilityId, id]);
+
+async function write(tx: Transaction, writes: Writes): Promise<Outcome | undefined> {
+  const { facilityOfBays: facilityId = '', create = [], update = [], delete: deleted = [], check, sender } = writes;
+  const { holdIds = [], dryRun } = writes;
   const [first] = create;
-  if (first) await storeResponse(tx, response, first);
-  const requested: readonly RequestedBooking[] = [
-    ...create.map((booking) => ({ bay: booking, times: booking, externalBookingId: booking.externalBookingId })),
-    ...update.map(({ change }) => ({ bay: { facilityId: facilityId ?? '', bayId: change.bayId }, times: change })),
+  if (first) await storeResponse(tx, writes.response, first);
+  const requested: readonly Requested[] = [
+    ...create.map((booking) => ({ bay: booking, times: booking, body: booking })),
+    ...update.map((booking) => ({
+      id: booking.id,
+      bay: { facilityId, bayId: booking.bayId },
+      times: booking,
+      body: {},
+    })),
   ];
   const bayIds = [...new Set(requested.flatMap(({ bay }) => bay?.bayId ?? []))];
   const bookingIds = [...update.map(({ id }) => id), ...deleted];
   const [, locked = [], { bayOf, conflictsOf }] = await Promise.all([
-    facilityId === undefined ? undefined : lockBays(tx, facilityId, bayIds),
-    lock?.(tx),
+    bayIds.length === 0 ? undefined : lockBays(tx, facilityId, bayIds),
+    writes.lock?.(tx),
     look(tx, requested, { bookingIds, holdIds, referencesOf: dryRun ? sender.caller.facilities : undefined }),
   ]);
   const byId = new Map(locked.map((booking) => [booking.id, booking]));
   if (bookingIds.some((id) => !byId.has(id)) || check?.(locked) === false) return undefined;
-  const current = (id: string) => byId.get(id) as Booking;
-  const conflicts = requested.map((_requested, index) => {
-    const updated = update[index - create.length];
-    return conflictsOf(index, updated && current(updated.id));
-  });
+  const currentOf = (id: string) => byId.get(id) as Booking;
+  const conflicts = requested.map(({ id }, index) => conflictsOf(index, id === undefined ? undefined : currentOf(id)));
   const hasConflicts = conflicts.some((ofBooking) => ofBooking.length > 0);
   if (hasConflicts || dryRun) {
-    const bookings = update.map(({ id }) => current(id));
+    const bookings = update.map(({ id }) => currentOf(id));
     throw new Rollback<Outcome>({ bookings, conflicts: hasConflicts ? conflicts : [] });
   }
-  const locationOf = (index: number) => bayOf(index)?.locationId as string;
-  const created = create.map((booking, index) => ({ ...booking, locationId: locationOf(index) }));
-  const updated = update.map(({ id, change }, index) =>
-    updatedBooking(current(id), change, facilityId as string, locationOf(create.length + index), wanted.at),
+  const placeOf = (index: number) => ({ facilityId, locationId: bayOf(index)?.locationId as string });
+  const created = create.map((booking, index) => ({ ...booking, ...placeOf(index) }));
+  const updated = update.map((booking, index) =>
+    updatedBooking(currentOf(booking.id), { ...booking, ...placeOf(create.length + index) }, writes.at),
   );
-  for (const holdId of holdIds) useHold(tx, facilityId as string, holdId);
-  const pairs = [
-    ...deleted.map((id) => ({ before: current(id) })),
-    ...updated.map((after) => ({ before: current(after.id), after })),
-    ...created.map((after) => ({ after })),
+  for (const holdId of holdIds) useHold(tx, facilityId, holdId);
+  const pairs: readonly Pair[] = [
+    ...deleted.map((id) => [currentOf(id), undefined] as const),
+    ...updated.map((after) => [currentOf(after.id), after] as const),
+    ...created.map((after) => [undefined, after] as const),
   ];
-  writePairs(tx, pairs, wanted.at, authorOf(sender));
+  writePairs(tx, pairs, writes);
   return { bookings: [...created, ...updated], conflicts: [] };
 }
 
 function updatedBooking(
   current: Booking,
-  change: BookingChange,
-  facilityId: string,
-  locationId: string,
+  update: BookingUpdate & Pick<Booking, 'facilityId' | 'locationId'>,
   at: Date,
 ): Booking {
   return {
     ...current,
-    ...change,
-    metadata: change.metadata === undefined ? current.metadata : change.metadata,
+    ...update,
+    metadata: update.metadata === undefined ? current.metadata : update.metadata,
     // A group is at one facility.
-    groupId: facilityId === current.facilityId ? current.groupId : null,
-    facilityId,
-    locationId,
+    groupId: update.facilityId === current.facilityId ? current.groupId : null,
     lastUpdatedAt: later(current.lastUpdatedAt, at),
     version: current.version + 1,
   };
 }
 
-/** A booking before and after a write. */
-interface Pair {
-  readonly before?: Booking;
-  readonly after?: Booking;
-  /** For a part of a move, the facility of the other part. */
-  readonly otherFacilityId?: string;
-}
+/** A booking before and after the write. */
+type Pair = readonly [before: Booking | undefined, after: Booking | undefined];
 
-/** Deletes, then updates, then inserts, with one statement for each kind and facility. */
-function writePairs(tx: Transaction, pairs: readonly Pair[], at: Date, author: Author): void {
-  for (const [facilityId, ofFacility] of Map.groupBy(pairs.flatMap(splitMove), facilityOf)) {
+/**
+ * Deletes, then updates, then inserts, with one statement for each kind and facility. A move to another facility deletes
+ * and inserts, because Citus cannot change a row's facility, which decides which node has the row.
+ */
+function writePairs(tx: Transaction, pairs: readonly Pair[], { at, sender: { caller, requestId } }: Writes): void {
+  const author = { clientId: caller.clientId, subject: caller.subject, requestId };
+  for (const facilityId of new Set(pairs.flat().flatMap((booking) => booking?.facilityId ?? []))) {
+    const isHere = (booking: Booking | undefined): boolean => booking?.facilityId === facilityId;
     const changes = (written: readonly Pair[]) =>
       changeValues(
         facilityId,
-        written.map((pair) => changeOf(pair, at)),
+        written.map((pair) => changeOf(pair, facilityId, at)),
         author,
       );
-    const deleted = ofFacility.filter(({ after }) => !after);
-    const updated = ofFacility.filter(({ before, after }) => before && after);
-    const created = ofFacility.filter(({ before }) => !before);
-    const after = (written: readonly Pair[]) => written.map((pair) => pair.after as Booking);
-    if (deleted.length > 0) send(tx, deleteBookings, [...changes(deleted), deleted.map(({ before }) => before?.id)]);
+    const deleted = pairs.filter(([before, after]) => isHere(before) && !isHere(after));
+    const updated = pairs.filter(([before, after]) => isHere(before) && isHere(after));
+    const created = pairs.filter(([before, after]) => !isHere(before) && isHere(after));
+    const after = (written: readonly Pair[]) => written.map((pair) => pair[1] as Booking);
+    if (deleted.length > 0) send(tx, deleteBookings, [...changes(deleted), deleted.map(([before]) => before?.id)]);
     if (updated.length > 0) send(tx, updateBookings, [...changes(updated), ...updateValues(after(updated))]);
     if (created.length > 0)
       send(tx, insertBookings(created.length), [...changes(created), ...insertValues(after(created))]);
@@ -245,31 +221,22 @@ function writePairs(tx: Transaction, pairs: readonly Pair[], at: Date, author: A
   writeReferences(tx, pairs);
 }
 
-/** Citus cannot change a row's facility, which decides which node has the row. */
-function splitMove(pair: Pair): readonly Pair[] {
-  const { before, after } = pair;
-  if (!before || !after || before.facilityId === after.facilityId) return [pair];
-  return [
-    { before, otherFacilityId: after.facilityId },
-    { after, otherFacilityId: before.facilityId },
-  ];
-}
-
-const facilityOf = ({ before, after }: Pair): string => ((after ?? before) as Booking).facilityId;
-
 /** In order, because all transactions write references in the same order. */
 function writeReferences(tx: Transaction, pairs: readonly Pair[]): void {
-  const idOf = ({ before, after }: Pair) => (after ?? before)?.externalBookingId ?? '';
+  const idOf = ([before, after]: Pair) => (after ?? before)?.externalBookingId ?? '';
   for (const pair of pairs.filter(idOf).toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1))) {
-    const { before, after } = pair;
+    const [before, after] = pair;
     if (!after) send(tx, references.delete, [idOf(pair)]);
     else if (!before) send(tx, references.insert, [idOf(pair), after.facilityId, after.id]);
     else if (before.facilityId !== after.facilityId) send(tx, references.move, [idOf(pair), after.facilityId]);
   }
 }
 
-function changeOf({ before, after, otherFacilityId }: Pair, at: Date): Change {
-  const { facilityId, id, version, lastUpdatedAt } = (after ?? before) as Booking;
+/** Returns the change at one facility. */
+function changeOf(pair: Pair, facilityId: string, at: Date): BookingChange {
+  const [before, after] = pair.map((booking) => (booking?.facilityId === facilityId ? booking : undefined));
+  const { id, version, lastUpdatedAt } = (after ?? before) as Booking;
+  const other = pair.find((booking) => booking && booking.facilityId !== facilityId);
   return {
     facilityId,
     bookingId: id,
@@ -279,66 +246,8 @@ function changeOf({ before, after, otherFacilityId }: Pair, at: Date): Change {
     action: !before ? 'created' : after ? 'updated' : 'deleted',
     before: before ? stateOf(before) : null,
     after: after ? stateOf(after) : null,
-    ...(otherFacilityId !== undefined && { otherFacilityId }),
+    ...(other && { otherFacilityId: other.facilityId }),
   };
-}
-
-/** Reads the bays of the requested bookings. The bookings of one request also conflict with each other. */
-async function look(tx: Transaction, requestedBookings: readonly RequestedBooking[], options: LookOptions) {
-  const externalIds = externalIdsOf(requestedBookings);
-  const bays = new Map<RequestedBooking, FoundBay | undefined>();
-  const reads = [...Map.groupBy(requestedBookings, ({ bay }) => bay?.facilityId)].map(
-    async ([facilityId, requested]) => {
-      if (facilityId === undefined) return;
-      const wanted = requested.map(({ bay, times }) => ({ bayId: bay?.bayId ?? '', times }));
-      const found = await readBayStates(tx, facilityId, wanted, options);
-      for (const [index, booking] of requested.entries()) bays.set(booking, found[index]);
-    },
-  );
-  const [used] = await Promise.all([findUsedIds(tx, externalIds, options.referencesOf), ...reads]);
-  const intervals = requestedBookings.map(({ times }) => times && intervalOf(times));
-  const bayOf = (index: number) => bays.get(requestedBookings[index] as RequestedBooking);
-  const conflictsOf = (index: number, current: Booking | undefined): readonly Conflict[] => {
-    const requested = requestedBookings[index] as RequestedBooking;
-    const ignoresHoursAndClosures = current && keepsBayAndTimes(current, { ...requested.bay, ...requested.times });
-    const { externalBookingId: id } = requested;
-    const isUsed = id && (used.has(id) || externalIds.indexOf(id) !== externalIds.lastIndexOf(id));
-    const conflicts = isUsed ? [idUsed] : [];
-    if (!requested.bay) return conflicts;
-    const bay = bayOf(index);
-    const others = intervals.filter(
-      (_interval, other) => other !== index && requestedBookings[other]?.bay?.bayId === requested.bay?.bayId,
-    );
-    const bookings = others.flatMap((interval) => interval ?? []);
-    return [
-      ...conflicts,
-      ...findConflicts(bay && { ...bay, bookings: [...bay.bookings, ...bookings] }, intervals[index], {
-        ignoresHoursAndClosures,
-      }),
-    ];
-  };
-  return { bayOf, conflictsOf };
-}
-
-/** In order, because all transactions write references in the same order. */
-function externalIdsOf(
-  bookings: readonly { readonly externalBookingId?: string | null | undefined }[],
-): readonly string[] {
-  return bookings.flatMap(({ externalBookingId }) => externalBookingId ?? []).sort();
-}
-
-async function findUsedIds(
-  on: Queryable,
-  externalIds: readonly string[],
-  facilities?: readonly string[],
-): Promise<ReadonlySet<string | null>> {
-  if (externalIds.length === 0) return new Set();
-  const rows = await query<{ id: string; facilityId: string }>(on, references.find, [externalIds]);
-  return new Set(rows.filter((row) => facilities?.includes(row.facilityId) !== false).map(({ id }) => id));
-}
-
-function authorOf({ caller: { clientId, subject }, requestId }: Sender): Author {
-  return { clientId, subject, requestId };
 }
 
 /**
@@ -348,8 +257,4 @@ function authorOf({ caller: { clientId, subject }, requestId }: Sender): Author 
 function throwOverlap(error: unknown): never {
   if (errorCode(error) === exclusionViolation) throw apiError('BOOK00002', { cause: error });
   throw error;
-}
-
-function keepsBayAndTimes(current: Booking, { bayId, startDate, endDate }: Partial<Bay & Times>): boolean {
-  return bayId === current.bayId && startDate === current.startDate && endDate === current.endDate;
 }

@@ -5,10 +5,16 @@ import { linksBelow } from '@bay-booking/common/links';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
-import type { PublicBooking } from './resource.ts';
-import { bookingItem, bookingResource } from './resource.ts';
+import { bookingItem, bookingResource } from './booking.ts';
 import { bookingItemSchema, bookingSchema, createBookingSchema, updateBookingSchema } from './schema.ts';
-import { createFields, optionalFields, type PublicField, publicFields, updateFields } from './storage/columns.ts';
+import {
+  type Booking,
+  createFields,
+  optionalFields,
+  type PublicField,
+  publicFields,
+  updateFields,
+} from './storage/columns.ts';
 
 // `true` accepts every string in a field with this format.
 const ajv = new Ajv2020({
@@ -31,7 +37,7 @@ interface FieldSchema {
 }
 
 /** Generates bookings that follow the JSON Schema. `anyText` generates their texts. */
-function bookings(anyText: fc.Arbitrary<string>): fc.Arbitrary<PublicBooking> {
+function bookings(anyText: fc.Arbitrary<string>): fc.Arbitrary<Pick<Booking, PublicField>> {
   const arbitraryOf = (field: PublicField): fc.Arbitrary<unknown> => {
     const schema: FieldSchema = bookingItemSchema.properties[field];
     if (schema.enum) return fc.constantFrom(...schema.enum);
@@ -44,7 +50,7 @@ function bookings(anyText: fc.Arbitrary<string>): fc.Arbitrary<PublicBooking> {
   const values = Object.fromEntries(
     publicFields.map((field) => [field, isOptional(field) ? fc.option(arbitraryOf(field)) : arbitraryOf(field)]),
   );
-  return fc.record(values) as fc.Arbitrary<PublicBooking>;
+  return fc.record(values) as fc.Arbitrary<Pick<Booking, PublicField>>;
 }
 
 const withoutNulls = (booking: object) =>
