@@ -359,9 +359,10 @@ describe('the order of the entries', () => {
 
   test('a reader that follows `last` gets every entry of 200 concurrent transactions', async () => {
     const ids = Array.from({ length: 200 }, (_, index) => `acc-many-${index}`);
-    await portal.server.db.raw('insert into account (id, username) select id, id from unnest(?::text[]) as a (id)', [
-      ids,
-    ]);
+    await portal.server.db.raw(
+      'insert into account (id, username, username_key) select id, id, id from unnest(?::text[]) as a (id)',
+      [ids],
+    );
     await portal.server.db.raw(
       "insert into membership (facility_id, account_id, role) select 'fac-south', id, 'staff' from unnest(?::text[]) a (id)",
       [ids],
