@@ -97,8 +97,8 @@ export interface RecordKind<R extends object, Event = never> {
   /** Everything, for an export, in the order of the key. */
   readonly readAll: (on: Queryable, options: Entry) => Promise<readonly R[]>;
   /**
-   * Locks and compares records and writes those that have no problems, with their events. Returns an outcome for each, in
-   * the same order. The caller has the lock of `RecordStore.lock` and rolls back if a record has problems.
+   * Locks and compares records and writes those that have no problems, with their events. Returns an outcome for each,
+   * in the same order. The caller has the lock of `RecordStore.lock` and rolls back if a record has problems.
    */
   upsert(tx: Transaction, records: readonly R[], context: ChangeContext<Event>): Promise<readonly Outcome<R>[]>;
   /** Checks a rule after all records of a file are written. Returns the problems of each, in the same order. */

@@ -12,11 +12,11 @@ import {
   transaction,
 } from '@bay-booking/service/database/database';
 import { type NewResponse, storeResponse } from '@bay-booking/service/idempotency/store';
+import type { Caller } from '../../auth/caller.ts';
 import type { Conflict } from '../../availability/rule.ts';
 import { type BookingChange, changeValues } from '../../changes/log.ts';
 import { apiError } from '../../errors.ts';
 import { useHold } from '../../holds/store.ts';
-import type { ApiRequest } from '../../http/shared-services.ts';
 import { lockBays } from '../../places/locks.ts';
 import { later } from '../../time/timestamps.ts';
 import type { Booking, BookingUpdate, Draft, NewBooking } from '../booking.ts';
@@ -55,7 +55,7 @@ export interface Writes {
   readonly holdIds?: readonly string[];
   readonly at: Date;
   /** The request that writes. Its client is the author of the changes. */
-  readonly sender: Pick<ApiRequest, 'caller' | 'requestId'>;
+  readonly sender: { readonly caller: Caller; readonly requestId: string };
   /** The response to store. Undefined if the request had no Idempotency-Key. */
   readonly response?: NewResponse | undefined;
   /** Whether only conflicts are found. External ids of other facilities are then none, because nothing is booked. */
@@ -196,8 +196,8 @@ function updatedBooking(
 type Pair = readonly [before: Booking | undefined, after: Booking | undefined];
 
 /**
- * Deletes, then updates, then inserts, with one statement for each kind and facility. A move to another facility deletes
- * and inserts, because Citus cannot change a row's facility, which decides which node has the row.
+ * Deletes, then updates, then inserts, with one statement for each kind and facility. A move to another facility
+ * deletes and inserts, because Citus cannot change a row's facility, which decides which node has the row.
  */
 function writePairs(tx: Transaction, pairs: readonly Pair[], { at, sender: { caller, requestId } }: Writes): void {
   const author = { clientId: caller.clientId, subject: caller.subject, requestId };
