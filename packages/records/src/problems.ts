@@ -35,7 +35,7 @@ const recordErrors = {
   ERR00503,
 } as const satisfies Catalogue;
 
-/** A body of 50 MB can have an error in each of its fields. */
+/** A body of 10 MB can have an error in each of its fields. */
 const maxErrors = 1_000;
 
 /** The errors of one service: the general ones and `own`. */
