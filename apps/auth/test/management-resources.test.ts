@@ -145,6 +145,8 @@ describe('PUT', () => {
     ['/clients/c', { redirect_uris: ['https://c.example/cb#x'], client_secret: 's' }, [['ERR00002', '/redirect_uris']]],
     ['/clients/c', { token_endpoint_auth_method: 'client_secret_basic' }, [['ERR00001', '/client_secret']]],
     ['/clients/import', { client_secret: 's' }, [['ERR00002', '/client_id']]],
+    ['/clients/__proto__', { client_secret: 's' }, [['ERR00002', '/client_id']]],
+    ['/clients/toString', { client_secret: 's' }, [['ERR00002', '/client_id']]],
     ['/clients/Reset-Factors', { client_secret: 's' }, [['ERR00002', '/client_id']]],
     ['/facilities?pageSize=0', undefined, [['ERR00002', '/pageSize']]],
     ['/facilities/f', { name: 'a\ud800' }, [['ERR00002', '/name']]],

@@ -103,14 +103,21 @@ export function createClientKind(
      * If misspelt fields were ignored, a client could get the wrong rights: `account_id` instead of `accountId` would
      * make a personal access token an ordinary client.
      */
-    check: (record) => [
-      ...(commandNames.includes(String(record.client_id).toLowerCase())
-        ? [atPointer('/client_id', 'invalid', 'is the name of a command')]
-        : []),
-      ...validator
-        .findUnknown(Object.keys(record).filter((field) => !Object.hasOwn(clientSchema.properties, field)))
-        .map((field) => atPointer(`/${field}`, 'unknown', 'is not known')),
-    ],
+    check: (record) => {
+      const id = typeof record.client_id === 'string' ? record.client_id : '';
+      return [
+        ...(commandNames.includes(id.toLowerCase())
+          ? [atPointer('/client_id', 'invalid', 'is the name of a command')]
+          : []),
+        // oidc-provider keeps the authorizations of a session in an object, by client id.
+        ...(id in Object.prototype
+          ? [atPointer('/client_id', 'invalid', 'is the name of a property of every JavaScript object')]
+          : []),
+        ...validator
+          .findUnknown(Object.keys(record).filter((field) => !Object.hasOwn(clientSchema.properties, field)))
+          .map((field) => atPointer(`/${field}`, 'unknown', 'is not known')),
+      ];
+    },
 
     ...createReads(rows, respond),
     readAll: async (on, { credentials }) => {
