@@ -388,6 +388,7 @@ describe('PUT', () => {
     expect(errorCodes(await put(id, []))).toEqual(['ERR00002']);
     const [south] = party(['bay-s1-01']);
     expect(errorCodes(await put(id, [first, south]))).toEqual(['ERR00002']);
+    for (const empty of ['', null]) expect(errorCodes(await put(id, [{ ...first, id: empty }]))).toContain('ERR00002');
     expect((await get(`${groupsPath}/${id}`)).body.bookings).toHaveLength(3);
   });
 

@@ -25,6 +25,7 @@ describe('readQueryString', () => {
     ['written in several forms', 'ids=a,b&ids=c&ids[]=d,e', ['a', 'b', 'c', 'd,e', 'a,b']],
     ['given as an empty value', 'ids=', ['']],
     ['comma-separated and all empty', 'ids=,', ['', '', ',']],
+    ['one element with spaces', 'ids= a ', ['a', ' a ']],
     ['partly empty', 'ids=a,&ids=&ids[]=&ids=, ,b', ['a', 'b', 'a,', ', ,b']],
   ])('reads an array that is %s', (_form, text, ids) => expect(read(text)).toEqual({ ids }));
 
@@ -104,6 +105,7 @@ test.each([
   ['ids=a,b&ids=b', '?ids=a%2Cb'],
   ['ids=a, b&ids[]=c,d&ids=e&ids=e', '?ids=a%2C%20b&ids=e&ids%5B%5D=c%2Cd'],
   ['ids=a,&ids=', '?ids=a%2C'],
+  ['ids=%20a', '?ids=%20a'],
 ])('writeQueryString writes each value of %s once, as it was sent', (text, written) =>
   expect(writeQueryString(read(text))).toBe(written),
 );

@@ -96,16 +96,18 @@ function readMembers(bracketed: GivenValues['bracketed']): Record<string, unknow
 }
 
 const splitList = (value: string): readonly string[] => value.split(',').map((part) => part.trim());
+/** Whether `splitList` changes the value. */
+const isSplit = (value: string): boolean => value.includes(',') || value !== value.trim();
 
 /**
- * Splits a value without brackets at its commas and drops empty elements if another one remains. Also keeps the whole
- * value, because one element, such as the reference `ORD,7`, can contain a comma.
+ * Splits a value without brackets at its commas, and drops spaces around elements and empty elements if another one
+ * remains. Also keeps the whole value, because one element, such as the reference `ORD,7`, can contain a comma.
  */
 function readArray(given: readonly string[], bracketed: readonly string[], schema: Schema): readonly string[] {
-  const parts = given.flatMap((value) => (value.includes(',') ? splitList(value) : [value]));
+  const parts = given.flatMap(splitList);
   const all = [...parts, ...bracketed];
   const elements = all.some((element) => element !== '') ? all.filter((element) => element !== '') : all;
-  const wholeValues = given.filter((value) => value.includes(',') && value.length <= maxElementLength);
+  const wholeValues = given.filter((value) => isSplit(value) && value.length <= maxElementLength);
   const freeItems = Math.max(0, Number(schema.maxItems ?? defaultMaxItems) - elements.length);
   return [...elements, ...wholeValues.slice(0, freeItems)];
 }
@@ -136,15 +138,15 @@ function writeArray(name: string, values: readonly unknown[]): readonly string[]
   const elementsOf = (list: string) => splitList(list).filter((element) => element !== '');
   const lists = [...elements].filter(
     (value) =>
-      value.includes(',') &&
+      isSplit(value) &&
       value.length <= maxElementLength &&
       elementsOf(value).length > 0 &&
       elementsOf(value).every((element) => elements.has(element)),
   );
   const written = new Set(lists.flatMap((list) => [list, ...elementsOf(list)]));
   const others = [...elements].filter((element) => !written.has(element));
-  // If the name has brackets, the service does not split the element at its commas.
-  const keyOf = (element: string) => (element.includes(',') ? `${name}%5B%5D` : name);
+  // If the name has brackets, the service does not split the element.
+  const keyOf = (element: string) => (isSplit(element) ? `${name}%5B%5D` : name);
   return [
     ...lists.map((list) => `${name}=${encodeURIComponent(list)}`),
     ...others.map((element) => `${keyOf(element)}=${encodeURIComponent(element)}`),

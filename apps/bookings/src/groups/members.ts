@@ -36,7 +36,9 @@ export function memberOf(
   strict: boolean,
   existing?: ReadonlyMap<string, Booking>,
 ): BookingRequest {
-  const { id: givenId, ...others } = withoutEmptyTexts(input);
+  const { id: _id, ...others } = withoutEmptyTexts(input);
+  // An empty id is not the id of a booking.
+  const { id: givenId } = input;
   const hasId = existing !== undefined && givenId !== undefined;
   const given = hasId || givenId === undefined ? others : { ...others, id: givenId };
   const id = hasId ? String(givenId).toLowerCase() : undefined;

@@ -44,6 +44,11 @@ export function readForms(reject: RejectRequest): RequestHandler {
       const description = `the Content-Type of the body must be ${formType}`;
       return reject(request, response, { status: 400, description });
     }
+    // In these charsets, the letters of parameters are other bytes than in ASCII.
+    if (/;\s*charset\s*=\s*"?utf-?(?:7|16|32)/i.test(request.headers['content-type'] ?? '')) {
+      const description = 'the charset of the body must be UTF-8';
+      return reject(request, response, { status: 400, description });
+    }
     return read(request, response, (error?: unknown) => {
       if (error) {
         const rejected = describe(error as BodyError, handle === undefined ? 400 : 413);
