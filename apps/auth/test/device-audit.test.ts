@@ -80,6 +80,8 @@ test('the audit trail contains denied devices, a denied consent, a wrong code an
     'device.denied',
     'token.refused',
   ]);
+  // An earlier test has given the consent.
+  await server.db('consent').del();
   const deniedConsent = await eventsOf(async () => {
     const codes = await device.start();
     const browser = openBrowser(server);

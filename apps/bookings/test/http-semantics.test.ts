@@ -114,6 +114,19 @@ describe('Prefer: handling=strict', () => {
     for (const response of await Promise.all(requests)) expect(response.body.errors).toMatchObject(descriptions);
   });
 
+  test('an unknown field inside a field is named with its path', async () => {
+    const monday = [{ opens: '01:00', closes: '02:00', toString: 1 }];
+    const exceptions = [{ date: '2050-01-01', hours: [], zz: 1 }];
+    const response = await system.call('PUT', '/api/booking-locations/loc-south-1/opening-hours', {
+      body: { weekly: { monday }, exceptions },
+      headers: strict,
+    });
+    expect(response.body.errors).toMatchObject([
+      { description: "'toString' is not known.", contextData: { field: 'weekly.monday[0].toString' } },
+      { description: "'zz' is not known.", contextData: { field: 'exceptions[0].zz' } },
+    ]);
+  });
+
   test('every resource that GET returned can be sent back', async () => {
     const { call } = system;
     const hours = '/api/booking-locations/loc-south-1/opening-hours';

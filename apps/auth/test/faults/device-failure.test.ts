@@ -1,13 +1,15 @@
 // Tests that a device code stays usable if the database is unavailable for a while (docs/behaviour-auth.md, "Device
 // sign-in").
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { startAuthServer } from '../auth-server.ts';
 import { allow, createDevice, screen, screenScope } from '../device-fixture.ts';
 import { openBrowser, player } from '../flows.ts';
 
 const server = useFixture(() => startAuthServer());
 const device = createDevice(server);
+// A remembered consent has no page.
+beforeEach(() => server.db('consent').del());
 
 /** Runs `work` while the server has no connection to its database. */
 async function whileDisconnected<T>(work: () => Promise<T>): Promise<T> {

@@ -126,7 +126,7 @@ test('an import whose service is killed leaves nothing', async () => {
     const [active] = await query<{ n: number }>(
       system.db,
       `select count(*)::int as n from pg_stat_activity
-       where application_name = 'bookings-import' and query like 'insert into bay%'`,
+       where state <> 'idle' and query like 'insert into bay%'`,
     );
     if (active?.n) break;
     await pause(20);

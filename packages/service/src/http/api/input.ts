@@ -13,7 +13,7 @@ import {
 } from '@bay-booking/common/validation';
 import type { Request, Response } from 'express';
 import { rawBody, readJsonObject, readOptionalBody, withoutEmptyTexts } from '../request-body.ts';
-import { findUnknownFields } from './preferences.ts';
+import { findUnknownFields, findUnknownFieldsInside } from './preferences.ts';
 
 export interface InputOptions {
   readonly errors: ApiErrors;
@@ -49,6 +49,12 @@ export function createInputReaders({ errors, formats, reading }: InputOptions) {
       ...Object.keys(propertiesOf(bodySchema)),
       ...(endpoint.method === 'GET' ? [] : fieldsOfResource(endpoint.success.schema)),
     ]);
+    const unknownFieldsOf = (body: Fields): readonly ValidationError[] => [
+      ...findUnknownFields(Object.keys(body), knownFields),
+      ...Object.entries(propertiesOf(bodySchema)).flatMap(([field, schema]) =>
+        findUnknownFieldsInside(schema, Object.hasOwn(body, field) ? body[field] : undefined, field),
+      ),
+    ];
     const hasKey = 'Idempotency-Key' in headers;
     const validateQuery = compile(querySchema);
     const readRawBody = rawBody(bodyLimit);
@@ -87,7 +93,7 @@ export function createInputReaders({ errors, formats, reading }: InputOptions) {
               ...errorsOfParameters(query.validationErrors),
               ...body.validationErrors,
               ...findUnknownFields(unknownParameters, new Set()),
-              ...(rejectsUnknown ? findUnknownFields(Object.keys(bodyInput), knownFields) : []),
+              ...(rejectsUnknown ? unknownFieldsOf(bodyInput) : []),
             ]),
         ...(isKeyValid ? [] : [keyError]),
       ];

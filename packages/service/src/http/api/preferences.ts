@@ -1,4 +1,5 @@
 // Reads the header Prefer (RFC 7240) and finds the fields that `handling=strict` rejects.
+import type { Schema } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
 
 const quotedOrPlain = /^(?:"[^"]*"|[^\s"]*)$/;
@@ -27,6 +28,27 @@ const maxUnknownFields = 100;
 export function findUnknownFields(names: readonly string[], known: ReadonlySet<string>): readonly ValidationError[] {
   const unknown = names.filter((name) => !known.has(name)).slice(0, maxUnknownFields);
   return unknown.map((field) => ({ field, kind: 'unknown', hint: '' }));
+}
+
+/** Finds unknown fields of the objects inside `value`. An object whose schema lists no fields may have any. */
+export function findUnknownFieldsInside(schema: Schema, value: unknown, path: string): readonly ValidationError[] {
+  if (Array.isArray(value)) {
+    const items = (schema.items ?? {}) as Schema;
+    return value
+      .flatMap((element, index) => findUnknownFieldsInside(items, element, `${path}[${index}]`))
+      .slice(0, maxUnknownFields);
+  }
+  const properties = schema.properties as Readonly<Record<string, Schema>> | undefined;
+  if (typeof value !== 'object' || value === null || properties === undefined) return [];
+  const errors = Object.entries(value).flatMap(([field, inner]): readonly ValidationError[] => {
+    const known = Object.hasOwn(properties, field) ? properties[field] : undefined;
+    if (known) return findUnknownFieldsInside(known, inner, `${path}.${field}`);
+    // The validation of the schema reports a field that is never allowed.
+    return schema.additionalProperties === false
+      ? []
+      : [{ field, path: `${path}.${field}`, kind: 'unknown', hint: '' }];
+  });
+  return errors.slice(0, maxUnknownFields);
 }
 
 /** The seconds of `Prefer: wait=N`. */
