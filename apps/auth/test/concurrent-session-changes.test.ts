@@ -117,6 +117,8 @@ describe('the end of a session', () => {
     ['a client renews its tokens', async () => () => renewSilently(web, cookiesAt('/connect/authorize'))],
     ['the user gives a consent', async () => allow(await browser.open(authorizeUrl(server, web)))],
   ])('a session that ends while %s is not stored again', async (_title, prepare) => {
+    // A remembered consent has no page.
+    await server.db('consent').del();
     const request = await prepare();
     const lock = await lockSessions();
     const running = request();

@@ -33,7 +33,9 @@ test('the service role may only insert and read audit events, and the owner may 
       await expect(client.query(statement)).rejects.toThrow(/permission denied|must be owner/);
     }
     // With one function, the service can empty the personal data of a deleted account, and of no other one.
-    await client.query(`insert into account (id, username) values ('acc-here', 'here@range.example')`);
+    await client.query(
+      `insert into account (id, username, username_key) values ('acc-here', 'here@range.example', 'here@range.example')`,
+    );
     await client.query(
       `insert into audit_event (kind, account_id, address)
        values ('old', 'acc-gone', '192.0.2.1'), ('old', 'acc-here', '192.0.2.2')`,
