@@ -18,7 +18,7 @@ async function connect(service: string, url: string) {
   const headers = { Authorization: `Bearer ${token.access_token}`, 'Content-Type': 'application/json' };
   return async (method: string, path: string, body = {}): Promise<number> => {
     const init = { method, headers, body: JSON.stringify(body), signal: AbortSignal.timeout(10_000) };
-    const response = await fetch(`${url}/management/facilities/${encodeURIComponent(id)}${path}`, init);
+    const response = await fetch(`${url}/management${path}`, init);
     if (!response.ok) throw new Error(`${method} ${response.url}: ${response.status} ${await response.text()}`);
     return response.status;
   };
@@ -30,10 +30,12 @@ const locations = ['ground', 'upper'].map((floor) => {
   const bays = [1, 2, 3, 4, 5].map((number) => ({ id: `${id}-${floor}-${number}`, name: `Bay ${number}` }));
   return { id: `${id}-${floor}`, name: `${name}, ${floor} floor`, openingHours, bays };
 });
-await (await connect('bookings', BOOKINGS_URL))('PUT', '', { name, timeZone, locations });
+const facilities = [{ id, name, timeZone, locations }];
+await (await connect('bookings', BOOKINGS_URL))('POST', '/import', { facilities });
 const auth = await connect('auth', AUTH_URL);
+const facility = `/facilities/${encodeURIComponent(id)}`;
 // A second run changes nothing, and invites the owner only if the first one could not.
-const isNew = (await auth('PUT', '', { name, timeZone })) === 201;
-const undo = (error: Error) => auth('DELETE', '').then(() => Promise.reject(error));
-if (isNew) await auth('POST', '/owner-invitations', { email }).catch(undo);
+const isNew = (await auth('PUT', facility, { name, timeZone })) === 201;
+const undo = (error: Error) => auth('DELETE', facility).then(() => Promise.reject(error));
+if (isNew) await auth('POST', `${facility}/owner-invitations`, { email }).catch(undo);
 console.log(`${id} has 2 locations with 10 bays, and ${email} is invited as owner`);
