@@ -763,7 +763,9 @@ describeInChromium('the day sheet', () => {
     await page.locator('.sheet').waitFor();
     await press(page, 'Sign out');
     await page.waitForURL(`${system.issuer}/**`);
-    expect((await fetch(`${system.base}/api/me`, { headers: { authorization } })).status).toBe(401);
+    // Bookings reads the list of revoked tokens every few seconds.
+    const statusOfToken = async () => (await fetch(`${system.base}/api/me`, { headers: { authorization } })).status;
+    await eventually(async () => (await statusOfToken()) === 401);
     await press(page, 'Sign out');
     await page.getByRole('heading', { name: 'You are signed out' }).waitFor();
     await press(page, 'Sign in');
