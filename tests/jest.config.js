@@ -1,7 +1,11 @@
-import { preset } from '../packages/testkit/jest/preset.js';
+import { groups, preset } from '../packages/testkit/jest/preset.js';
+
+// Other files are slow: they use the browser, run commands of documents, or stop and start services.
+const fast = 'client/(?!examples|package)|(generated-files|openapi).test.ts';
 
 export default {
   ...preset,
+  ...groups(`<rootDir>/(?!${fast})`),
   testMatch: ['<rootDir>/**/*.test.ts'],
   // Many tests wait for a condition, such as the restart of a service, so four use two cores well.
   maxWorkers: 4,

@@ -1,3 +1,3 @@
-import { fastGroups, preset, withPostgres } from '../../packages/testkit/jest/preset.js';
+import { app } from '../../packages/testkit/jest/preset.js';
 
-export default { ...preset, ...withPostgres, ...fastGroups };
+export default { ...app };

@@ -1,8 +1,3 @@
-import { fastGroups, preset, withPostgres } from '../../packages/testkit/jest/preset.js';
+import { app } from '../../packages/testkit/jest/preset.js';
 
-export default {
-  ...preset,
-  ...withPostgres,
-  ...fastGroups,
-  testMatch: [...preset.testMatch, '<rootDir>/day-sheet/**/*.test.ts'],
-};
+export default { ...app, testMatch: [...app.testMatch, '<rootDir>/day-sheet/**/*.test.ts'] };

@@ -24,9 +24,19 @@ export const withPostgres = {
   globalTeardown: here('./global-teardown.ts'),
 };
 
-// The tests of an app use two workers, and leave out the slow groups unless `npm run test:all` sets TEST_GROUPS=all.
-export const fastGroups = {
+/**
+ * Selects the fast or the slow tests of a workspace. `slow` is a regular expression for the paths of the slow files.
+ * TEST_GROUPS is `fast` by default; `npm run test:slow` sets `slow`, and `npm run test:all` of a workspace sets `all`.
+ */
+export const groups = (slow) => {
+  const ignored = { fast: [slow], slow: [`^(?!${slow})`], all: [] };
+  return { testPathIgnorePatterns: ignored[process.env.TEST_GROUPS ?? 'fast'], passWithNoTests: true };
+};
+
+/** The options of both apps. */
+export const app = {
+  ...preset,
+  ...withPostgres,
+  ...groups('<rootDir>/test/(conformance|browser|load|faults)/'),
   maxWorkers: 2,
-  testPathIgnorePatterns:
-    process.env.TEST_GROUPS === 'all' ? [] : ['<rootDir>/test/(conformance|browser|load|faults)/'],
 };
