@@ -6,12 +6,12 @@ import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import { problemsOfReservation, validateReservation } from '../availability/reservation.ts';
 import type { Conflict } from '../availability/rule.ts';
+import { newTaggedId } from '../database/tagged-id.ts';
 import { badRequest, problemsOf } from '../errors.ts';
 import type { Hold } from '../holds/hold.ts';
 import type { HoldStore } from '../holds/store.ts';
 import type { SharedServices } from '../http/shared-services.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
-import { newTaggedId } from '../places/tagged-id.ts';
 import { parseDates } from '../time/date-times.ts';
 import { contains, intervalOf } from '../time/interval.ts';
 import {

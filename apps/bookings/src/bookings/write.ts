@@ -3,10 +3,10 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { newResponse } from '@bay-booking/service/idempotency/once';
 import type { IdempotencyStore } from '@bay-booking/service/idempotency/store';
 import type { Caller } from '../auth/caller.ts';
+import { findLikelyFacilities, isUuid } from '../database/tagged-id.ts';
 import { apiError } from '../errors.ts';
 import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
 import { createOnce } from '../idempotency/idempotency.ts';
-import { findLikelyFacilities, isUuid } from '../places/tagged-id.ts';
 import {
   type Booking,
   type BookingRequest,

@@ -3,6 +3,7 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { newResponse } from '@bay-booking/service/idempotency/once';
 import type { IdempotencyStore } from '@bay-booking/service/idempotency/store';
 import type { Caller } from '../auth/caller.ts';
+import { isUuid, newTaggedId } from '../database/tagged-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import {
   creationHeaders,
@@ -20,7 +21,6 @@ import { checkIfMatch, createdResponse, versionedResponse } from '../http/respon
 import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
 import { createOnce } from '../idempotency/idempotency.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
-import { isUuid, newTaggedId } from '../places/tagged-id.ts';
 import { findReversedIntervalErrors, parseDates } from '../time/date-times.ts';
 import { type Closure, type ClosureRow, closureResource } from './closure.ts';
 import { closureBodySchema, closureListSchema, closureQuerySchema, closureSchema } from './schema.ts';

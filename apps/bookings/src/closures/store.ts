@@ -3,8 +3,8 @@ import type { PageRequest } from '@bay-booking/common/page';
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { type NewResponse, storeResponse } from '@bay-booking/service/idempotency/store';
 import { queryPage } from '@bay-booking/service/page-statements';
+import { lockFacility, lockPlaces, type Places } from '../database/locks.ts';
 import { apiError } from '../errors.ts';
-import { lockFacility, lockPlaces, type Places } from '../places/locks.ts';
 import { byBayName } from '../places/store.ts';
 import type { Closure, ClosureRow } from './closure.ts';
 

@@ -1,9 +1,9 @@
 // Describes and handles POST /api/booking-erasures.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import { isUuid } from '../database/tagged-id.ts';
 import { badRequest, problemsOf } from '../errors.ts';
 import { defineEndpoint } from '../http/endpoint-parts.ts';
 import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
-import { isUuid } from '../places/tagged-id.ts';
 import type { Erasure } from './erase.ts';
 import { eraseBookingsSchema, erasureSchema, maxErasedBookings } from './schema.ts';
 

@@ -12,10 +12,10 @@ import { type Booking, bookingResource, etagOf, type NewBooking } from '../booki
 import { newBooking, validateDrafts, writeDrafts } from '../bookings/drafts.ts';
 import { lockGroup, type Writes } from '../bookings/storage/store.ts';
 import type { WriteServices } from '../bookings/write.ts';
+import { findLikelyFacilities, isUuid, newTaggedId } from '../database/tagged-id.ts';
 import { apiError } from '../errors.ts';
 import type { ApiRequest } from '../http/shared-services.ts';
 import { createOnce } from '../idempotency/idempotency.ts';
-import { findLikelyFacilities, isUuid, newTaggedId } from '../places/tagged-id.ts';
 import { memberOf, membersOf } from './members.ts';
 import type { groupRequestSchema } from './schema.ts';
 

@@ -16,9 +16,9 @@ import type { EndedRight } from '../auth/revocations.ts';
 import { readBayStates, readClock } from '../availability/bay-states.ts';
 import type { Bay } from '../availability/reservation.ts';
 import { type Conflict, findConflicts } from '../availability/rule.ts';
+import { lockBays } from '../database/locks.ts';
+import { findLikelyFacilities, isUuid } from '../database/tagged-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import { lockBays } from '../places/locks.ts';
-import { findLikelyFacilities, isUuid } from '../places/tagged-id.ts';
 import { intervalOf, type Times } from '../time/interval.ts';
 import { type Hold, holdSeconds } from './hold.ts';
 

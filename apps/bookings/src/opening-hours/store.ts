@@ -1,7 +1,7 @@
 // Reads and writes the opening hours of locations.
 import { type Database, query, send, transaction } from '@bay-booking/service/database/database';
+import { lockPlaces } from '../database/locks.ts';
 import { apiError } from '../errors.ts';
-import { lockPlaces } from '../places/locks.ts';
 import type { OpeningHours } from './hours.ts';
 
 export interface HoursRow {

@@ -6,7 +6,7 @@ import { checkTimeZone, outcomeOf, type RecordKind, Stored } from '@bay-booking/
 import { query, send, type Transaction } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import { responseSchema } from '../http/schemas.ts';
-import { lockFacility } from '../places/locks.ts';
+import { lockFacility } from '../database/locks.ts';
 import type { createLocationKind } from './location.ts';
 import { findRows, placeReads, storeDeletion, storeOutcomes } from './places.ts';
 

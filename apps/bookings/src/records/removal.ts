@@ -6,7 +6,7 @@ import { writeQueryString } from '@bay-booking/common/query-string';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import type { Stored } from '@bay-booking/records/record';
 import { query, send, type Transaction } from '@bay-booking/service/database/database';
-import { lockPlaces } from '../places/locks.ts';
+import { lockPlaces } from '../database/locks.ts';
 import { findRows, type PlaceTable, placeReads, storeDeletion } from './places.ts';
 
 const openBookings = 'select id from booking where facility_id = $1 and bay_id = any($2) and end_date > now() limit 1';

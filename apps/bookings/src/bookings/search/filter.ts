@@ -7,8 +7,8 @@
 import type { PageRequest } from '@bay-booking/common/page';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
+import { isUuid } from '../../database/tagged-id.ts';
 import { defaultPageSizes, pageRequest } from '../../http/pagination.ts';
-import { isUuid } from '../../places/tagged-id.ts';
 import { findReversedIntervalErrors, parseDates } from '../../time/date-times.ts';
 import type { searchBodySchema } from '../schema.ts';
 import { type FilterValues, maxDaysOfText, type searchQuerySchema } from './filters.ts';

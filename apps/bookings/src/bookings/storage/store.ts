@@ -15,9 +15,9 @@ import { type NewResponse, storeResponse } from '@bay-booking/service/idempotenc
 import type { Caller } from '../../auth/caller.ts';
 import type { Conflict } from '../../availability/rule.ts';
 import { type BookingChange, changeValues } from '../../changes/log.ts';
+import { lockBays } from '../../database/locks.ts';
 import { apiError } from '../../errors.ts';
 import { useHold } from '../../holds/store.ts';
-import { lockBays } from '../../places/locks.ts';
 import { later } from '../../time/timestamps.ts';
 import type { Booking, BookingUpdate, Draft, NewBooking } from '../booking.ts';
 import {

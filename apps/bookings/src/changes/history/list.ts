@@ -2,10 +2,10 @@
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { PageRequest } from '@bay-booking/common/page';
 import type { FromSchema } from 'json-schema-to-ts';
+import { isUuid } from '../../database/tagged-id.ts';
 import { apiError } from '../../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../../http/pagination.ts';
 import type { ApiRequest, SharedServices } from '../../http/shared-services.ts';
-import { isUuid } from '../../places/tagged-id.ts';
 import { findReversedIntervalErrors, parseDates } from '../../time/date-times.ts';
 import type { FeedStore } from '../feed/store.ts';
 import type { BookingState } from '../log.ts';

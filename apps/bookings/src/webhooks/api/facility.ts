@@ -1,10 +1,10 @@
 // Handles the requests of owners and staff that list the webhooks of a facility, and take the facility out of one.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { PageRequest } from '@bay-booking/common/page';
+import { isUuid } from '../../database/tagged-id.ts';
 import { apiError } from '../../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../../http/pagination.ts';
 import type { ApiRequest } from '../../http/shared-services.ts';
-import { isUuid } from '../../places/tagged-id.ts';
 import type { Webhook } from '../webhook.ts';
 import type { WebhookServices } from './services.ts';
 
