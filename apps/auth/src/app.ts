@@ -1,5 +1,6 @@
 // Creates every part of auth and its Express application: the only composition root, with composition/.
-import { collectDatabaseMetrics, connectDatabase, logOutages } from '@bay-booking/service/database/database';
+import { connectDatabase, logOutages } from '@bay-booking/service/database/database';
+import { collectDatabaseMetrics } from '@bay-booking/service/database/metrics';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
 import type { Logger } from '@bay-booking/service/logging';

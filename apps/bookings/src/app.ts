@@ -2,7 +2,8 @@
 import { formats } from '@bay-booking/common/date-times';
 import { linksBelow } from '@bay-booking/common/links';
 import { scopesOf } from '@bay-booking/common/scopes';
-import { collectDatabaseMetrics, type Database, logOutages } from '@bay-booking/service/database/database';
+import { type Database, logOutages } from '@bay-booking/service/database/database';
+import { collectDatabaseMetrics } from '@bay-booking/service/database/metrics';
 import { mountEndpoints } from '@bay-booking/service/http/api/router';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
@@ -10,7 +11,8 @@ import { createIdempotencyStore } from '@bay-booking/service/idempotency/store';
 import { type Logger, oncePerMinute } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import type { Express } from 'express';
-import { createAccessTokenVerifier } from './auth/access-token.ts';
+import { createAuditLog } from './audit-log.ts';
+import { createRequestAuthorizer } from './auth/access-token.ts';
 import { createProofStore } from './auth/proof-store.ts';
 import { createRevocations } from './auth/revocations.ts';
 import { checkScope, checkStepUp, sufficientScopes } from './auth/scopes.ts';
@@ -28,17 +30,16 @@ import { createHistoryEndpoints } from './changes/history/endpoints.ts';
 import { createHistoryStore } from './changes/history/store.ts';
 import { createClosureEndpoints } from './closures/endpoints.ts';
 import { createClosureStore } from './closures/store.ts';
-import { type Config, migrationsDirectory } from './config.ts';
+import { bookingsMigrations, type Config } from './config.ts';
 import { mountDaySheet } from './day-sheet/routes.ts';
 import { createErasureEndpoints } from './erasure/endpoints.ts';
 import { createErasure } from './erasure/erase.ts';
 import { createGroupEndpoints } from './groups/endpoints.ts';
 import { createHoldEndpoints } from './holds/endpoints.ts';
 import { createHoldStore, endHoldRights } from './holds/store.ts';
-import { createRateLimit } from './http/rate-limit.ts';
+import { createCallerRateLimit } from './http/rate-limit.ts';
 import { escapeUndecodablePath, removeBasePath } from './http/request-path.ts';
 import { mountErrorHandler, mountMethodNotAllowed, pathOptions, setCommonHeaders } from './http/response.ts';
-import { createAudit, type SharedServices } from './http/shared-services.ts';
 import { listJobs, startJobs } from './jobs.ts';
 import { createMeEndpoint } from './me/endpoint.ts';
 import { countFailedFetches, observeKeyAge, observeRevocationsAge } from './metrics.ts';
@@ -53,7 +54,7 @@ import { createPlaceManagement } from './records/management.ts';
 import { createActivity } from './records/status.ts';
 import { setDisabledFacilities } from './webhooks/disabled-store.ts';
 import { endWebhookRights } from './webhooks/rights-store.ts';
-import { createWebhooks } from './webhooks/webhooks.ts';
+import { connectWebhooks } from './webhooks/webhooks.ts';
 
 export interface AppOptions {
   readonly config: Config;
@@ -67,7 +68,7 @@ export interface AppOptions {
   readonly signingKeys?: Partial<SigningKeysOptions>;
 }
 
-export function createApp(options: AppOptions) {
+export function createBookingsApp(options: AppOptions) {
   const services = createServices(options);
   const { config, logger } = options;
   const { signingKeys, revocations, webhooks } = services;
@@ -94,11 +95,11 @@ export function createApp(options: AppOptions) {
 type Services = ReturnType<typeof createServices>;
 
 function createServices({ config, db, logger, metrics, now = () => new Date(), ...options }: AppOptions) {
-  const shared: SharedServices = {
+  const shared = {
     config,
     metrics,
     link: linksBelow(config.baseUrl),
-    audit: createAudit(logger),
+    audit: createAuditLog(logger),
     now,
   };
   const { authIssuer: issuer, authJwksUri: jwksUri } = config;
@@ -140,7 +141,7 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
     // If WEBHOOK_KEY is unset, the service has no webhooks.
     webhooks:
       config.webhookKeys &&
-      createWebhooks({ ...shared, db, keys: config.webhookKeys, feed, idempotency, bookingItem, logger }),
+      connectWebhooks({ ...shared, db, keys: config.webhookKeys, feed, idempotency, bookingItem, logger }),
   };
 }
 
@@ -189,7 +190,7 @@ function createExpressApps(
   observeRevocationsAge(metrics, revocations.age);
 
   const readiness = createReadiness({
-    database: databaseCheck(db, migrationsDirectory),
+    database: databaseCheck(db, bookingsMigrations),
     signingKey: async () => {
       if (signingKeys.age() === undefined) throw new Error('no signing key has been fetched yet');
     },
@@ -204,7 +205,7 @@ function createExpressApps(
       escapeUndecodablePath,
     );
   const app = createServiceApp({ serveMetrics });
-  const authorize = createAccessTokenVerifier({
+  const authorize = createRequestAuthorizer({
     signingKeys,
     revocations,
     issuer: authIssuer,
@@ -213,7 +214,7 @@ function createExpressApps(
     useProof: proofs.use,
     now,
   });
-  const rateLimit = createRateLimit(
+  const rateLimit = createCallerRateLimit(
     db,
     rateLimitPerMinute,
     oncePerMinute((err) => logger.warn({ err }, 'rate limit not counted')),

@@ -1,7 +1,7 @@
 // Reads the configuration of the Bookings API (README.md, .env.example).
 import {
   baseUrl,
-  type Config as ConfigOf,
+  type ConfigOf,
   encryptionKeys,
   flag,
   httpUrl,
@@ -20,7 +20,7 @@ import {
 } from '@bay-booking/service/config';
 import { developmentSecretErrors, isPublicService, unencryptedIssuerErrors } from '@bay-booking/service/public-address';
 
-export const migrationsDirectory = `${import.meta.dirname}/../migrations`;
+export const bookingsMigrations = `${import.meta.dirname}/../migrations`;
 
 /** For the limits, 0 means no limit. HOLDS_PER_OWNER=0 switches holds off, and so does no WEBHOOK_KEY for webhooks. */
 const fields = {

@@ -4,9 +4,9 @@ import { serviceListeners } from '@bay-booking/service/http/listeners';
 import { runService, serve } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { collectProcessMetrics, createMetrics } from '@bay-booking/service/metrics';
-import { createApp } from './app.ts';
-import { migrationsDirectory, readBookingsConfig } from './config.ts';
-import { malformedRequestResponse } from './http/response.ts';
+import { createBookingsApp } from './app.ts';
+import { bookingsMigrations, readBookingsConfig } from './config.ts';
+import { respondToMalformed } from './http/response.ts';
 import { isoTimestamps } from './time/timestamps.ts';
 
 runService(async () => {
@@ -18,18 +18,22 @@ runService(async () => {
     applicationName: 'bookings',
     url: config.databaseUrl,
     poolMax: config.databasePoolMax,
-    migrationsDirectory,
+    migrationsDirectory: bookingsMigrations,
     types: isoTimestamps,
   });
   const stopping = new AbortController();
-  const { express: app, management, start } = createApp({ config, db, logger, metrics, stopping: stopping.signal });
+  const {
+    express: app,
+    management,
+    start,
+  } = createBookingsApp({ config, db, logger, metrics, stopping: stopping.signal });
   const stop = start();
   await serve({
     listeners: serviceListeners({
       name: 'api',
       app,
       management,
-      respondToMalformed: malformedRequestResponse,
+      respondToMalformed,
       publicUrl: config.baseUrl,
       config,
       metrics,

@@ -6,7 +6,7 @@ import { distribute } from '@bay-booking/service/database/distribute';
 import { createTestDatabase } from '@bay-booking/testkit/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';
-import { migrationsDirectory } from '../src/config.ts';
+import { bookingsMigrations } from '../src/config.ts';
 import { distribution } from '../src/database/distribution.ts';
 import { isDistributed } from './support/lock-waits.ts';
 import { createTestSystem } from './support/test-system.ts';
@@ -47,14 +47,14 @@ test('a colocated table is distributed after the tables that it references', asy
 test('a second run, or a database without Citus, changes nothing', async () => {
   // `distribute` returns the tables that it has distributed, or undefined without Citus. On a Citus cluster,
   // createTestSystem has already distributed all tables.
-  const options = { url: system.databaseUrl, directory: migrationsDirectory, distribution };
+  const options = { url: system.databaseUrl, directory: bookingsMigrations, distribution };
   expect(await distribute(options)).toEqual((await isDistributed(system.db)) ? [] : undefined);
 });
 
 test('without Citus, distribute does not require that the database is migrated', async () => {
   const empty = await createTestDatabase();
   try {
-    expect(await distribute({ url: empty.url, directory: migrationsDirectory, distribution })).toBeUndefined();
+    expect(await distribute({ url: empty.url, directory: bookingsMigrations, distribution })).toBeUndefined();
   } finally {
     await empty.drop();
   }

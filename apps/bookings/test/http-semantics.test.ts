@@ -7,7 +7,7 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Response } from 'supertest';
-import { malformedRequestResponse } from '../src/http/response.ts';
+import { respondToMalformed } from '../src/http/response.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { closeExtraSystems, createExtraSystem, createTestSystem } from './support/test-system.ts';
 
@@ -336,7 +336,7 @@ describe('429 for too many requests', () => {
 
 describe.each([400, 408, 413, 431] as const)('%i for a request that Node rejects before a handler runs', (status) => {
   test('the response has the error envelope and the headers of every error response', () => {
-    const { headers, body } = malformedRequestResponse(status);
+    const { headers, body } = respondToMalformed(status);
     expect(new Ajv2020().validate(errorEnvelopeSchema, JSON.parse(body))).toBe(true);
     expect(JSON.parse(body).errors[0].code).toBe(`ERR00${status}`);
     expect(headers).toMatchObject({ 'Access-Control-Allow-Origin': '*', 'Cache-Control': 'no-store' });

@@ -8,7 +8,7 @@ import type { Criteria } from '../src/bookings/search/conditions.ts';
 import { createSearchStore } from '../src/bookings/search/store.ts';
 import { bookingState } from '../src/bookings/storage/columns.ts';
 import { recount } from '../src/changes/recount.ts';
-import { migrationsDirectory } from '../src/config.ts';
+import { bookingsMigrations } from '../src/config.ts';
 import { distribution } from '../src/database/distribution.ts';
 
 const hour = 3_600_000;
@@ -45,7 +45,7 @@ const metadataOf = (start: number) => (start % 3 === 0 ? null : { shop: 'web', r
 let database: TestDatabase;
 let db: Database;
 beforeAll(async () => {
-  database = await createTestDatabase({ migrations: migrationsDirectory, distribution });
+  database = await createTestDatabase({ migrations: bookingsMigrations, distribution });
   db = connectDatabase({ url: database.url, applicationName: 'test' });
   await query(db, "insert into facility select id, id, 'UTC' from unnest($1::text[]) id", [['f0', 'f1']]);
   for (const { id, facility, location, start, end } of bookings) {

@@ -3,7 +3,7 @@
 import type { Endpoint, ValueDescription } from './endpoint.ts';
 import type { ValidationError } from './validation.ts';
 
-export interface Problem {
+export interface ApiProblem {
   readonly code: string;
   readonly description: string;
   readonly moreInfo: string;
@@ -14,12 +14,12 @@ export interface Problem {
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
-  readonly problems: readonly Problem[];
+  readonly problems: readonly ApiProblem[];
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(
     status: number,
-    problems: readonly Problem[],
+    problems: readonly ApiProblem[],
     options: { headers?: Record<string, string>; cause?: unknown } = {},
   ) {
     super(problems.map(({ code, description }) => `${code} ${description}`).join('; '), { cause: options.cause });
@@ -59,8 +59,8 @@ type RouterCode = 'ERR00003' | 'ERR00404' | 'ERR00405' | 'ERR00406' | 'ERR00413'
 /** What the router needs of the errors of an API. */
 export interface ApiErrors {
   readonly apiError: (code: RouterCode, options?: ErrorOptions) => ApiError;
-  readonly problemsOf: (validationErrors: readonly ValidationError[], contextData?: ContextData) => Problem[];
-  readonly badRequest: (problems: readonly Problem[]) => ApiError;
+  readonly problemsOf: (validationErrors: readonly ValidationError[], contextData?: ContextData) => ApiProblem[];
+  readonly badRequest: (problems: readonly ApiProblem[]) => ApiError;
   readonly unavailable: (cause: unknown) => ApiError;
 }
 
@@ -78,9 +78,9 @@ export function createErrors<Catalogue extends Readonly<Record<string, Documente
   type Code = keyof Catalogue & string;
   const positions = new Map(Object.keys(catalogue).map((code, index) => [code, index]));
   const entryOf = (code: Code): DocumentedError => catalogue[code] as DocumentedError;
-  const compare = (a: Problem, b: Problem): number => (positions.get(a.code) ?? 0) - (positions.get(b.code) ?? 0);
+  const compare = (a: ApiProblem, b: ApiProblem): number => (positions.get(a.code) ?? 0) - (positions.get(b.code) ?? 0);
 
-  function problemOf(code: Code, contextData: ContextData = {}): Problem {
+  function problemOf(code: Code, contextData: ContextData = {}): ApiProblem {
     const { description, field } = entryOf(code);
     return {
       code,
@@ -90,7 +90,7 @@ export function createErrors<Catalogue extends Readonly<Record<string, Documente
     };
   }
 
-  function problemsOf(validationErrors: readonly ValidationError[], contextData: ContextData = {}): Problem[] {
+  function problemsOf(validationErrors: readonly ValidationError[], contextData: ContextData = {}): ApiProblem[] {
     return validationErrors.map(({ field, path = field, kind, hint, code, contextData: ownContext }) => {
       const context = ownContext ?? { ...contextData, field: path };
       const problem = problemOf(code ?? (kind === 'missing' ? 'ERR00001' : 'ERR00002'), context);
@@ -113,7 +113,7 @@ export function createErrors<Catalogue extends Readonly<Record<string, Documente
     problemsOf,
     apiError,
     /** Creates an error with all problems. If their statuses differ, it is 400. */
-    badRequest(problems: readonly Problem[]): ApiError {
+    badRequest(problems: readonly ApiProblem[]): ApiError {
       const statuses = new Set(problems.map(({ code }) => entryOf(code).status));
       const [status = 400] = statuses.size === 1 ? statuses : [];
       const ordered = form === 'pointer' ? problems : problems.toSorted(compare);

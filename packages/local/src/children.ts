@@ -25,7 +25,7 @@ interface ChildOptions {
 }
 
 /** @throws {Error} if the command fails or the signal aborts */
-export async function runCommand(
+export async function runToEnd(
   options: ChildOptions & { args: readonly string[]; input?: string; signal: AbortSignal },
 ): Promise<void> {
   const { app, folder, env, args, input, signal } = options;

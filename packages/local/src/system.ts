@@ -5,7 +5,7 @@ import { findLauncher, startEmbeddedPostgres } from '@bay-booking/postgres/serve
 import { findHistoryProblem } from '@bay-booking/service/database/migrate';
 import { isLoopbackHost } from '@bay-booking/service/public-address';
 import { startSocialProviders } from '@bay-booking/social-stand-ins/providers';
-import { runCommand, type Service, startService } from './children.ts';
+import { runToEnd, type Service, startService } from './children.ts';
 import {
   prepareDataFolder,
   readSecrets,
@@ -162,10 +162,10 @@ async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<un
   if (problem) throw new Error(`${app}: ${problem}. ${wayToNewDatabase(settings)}`);
   const appEnv = serviceEnvironment(app, env, settings, secrets);
   const asOwner = { app, folder, env: { ...appEnv, DATABASE_URL: urls.owner }, print, signal, onMail };
-  await runCommand({ ...asOwner, args: ['src/commands/migrate.ts'] });
+  await runToEnd({ ...asOwner, args: ['src/commands/migrate.ts'] });
   // The demo is loaded first: its data must exist as soon as /health/ready returns 200.
   if (settings.hasDemo)
-    await runCommand({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings) });
+    await runToEnd({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings) });
   else if (app === 'auth' && (await hasAccounts(urls.owner, readDemo(settings).accounts)))
     throw new Error('the database contains the demo of an earlier start: use another DATA_DIR or DATABASE_SERVER_URL');
   await mayStart;

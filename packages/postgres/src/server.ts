@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Account, chooseDataLocation, runAs, serverAccount, systemFolder } from './account.ts';
+import { chooseDataLocation, runAs, type ServerAccount, serverAccount, systemFolder } from './account.ts';
 import { type Binaries, findBinaries } from './binaries.ts';
 import { ensureCluster } from './cluster.ts';
 import { freePort } from './ports.ts';
@@ -109,7 +109,7 @@ interface ServerProgram {
   options: EmbeddedPostgresOptions;
   data: string;
   binaries: Binaries;
-  account: Account | undefined;
+  account: ServerAccount | undefined;
 }
 
 const dataInUse = /still in use|postmaster\.pid/;

@@ -5,7 +5,7 @@ import type { PageRequest } from '@bay-booking/common/page';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
 import { contentHash } from '@bay-booking/service/http/etag';
-import { createList, type FilteredStatement } from '@bay-booking/service/page-statements';
+import { createFilteredList, type FilteredStatement } from '@bay-booking/service/page-statements';
 
 export type Entry = Readonly<Record<string, unknown>>;
 
@@ -137,7 +137,7 @@ export function createReads<Row extends object, R>(
   read: (row: Row) => Stored<R>,
 ) {
   const { columns, from, byKey } = rows;
-  const list = createList<Row>(rows);
+  const list = createFilteredList<Row>(rows);
   return {
     find: async (on: Queryable, key: string) =>
       (await query<Row>(on, `select ${columns} ${from} and ${byKey}`, [key])).map(read)[0],

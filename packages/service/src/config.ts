@@ -14,7 +14,7 @@ export class ConfigError extends Error {
   }
 }
 
-export interface Field<T> {
+interface Field<T> {
   readonly variable: string;
   /**
    * Throws an error whose message completes a sentence that begins with the variable's name, such as "must be true or
@@ -26,14 +26,14 @@ export interface Field<T> {
 }
 
 type Fields = Readonly<Record<string, Field<unknown>>>;
-export type Config<F extends Fields> = { readonly [Key in keyof F]: F[Key] extends Field<infer T> ? T : never };
+export type ConfigOf<F extends Fields> = { readonly [Key in keyof F]: F[Key] extends Field<infer T> ? T : never };
 
 /** @throws {ConfigError} with `moreErrors` and an error for each missing or invalid variable */
 export function readConfig<const F extends Fields>(
   environment: NodeJS.ProcessEnv,
   fields: F,
   moreErrors: readonly string[] = [],
-): Config<F> {
+): ConfigOf<F> {
   const errors: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [key, { variable, parse, fallback }] of Object.entries(fields)) {
@@ -51,7 +51,7 @@ export function readConfig<const F extends Fields>(
   }
   errors.push(...moreErrors);
   if (errors.length > 0) throw new ConfigError(errors);
-  return Object.freeze(values) as Config<F>;
+  return Object.freeze(values) as ConfigOf<F>;
 }
 
 export function mandatory<T>(variable: string, parse: (text: string) => T): Field<T> {

@@ -45,7 +45,7 @@ export interface FilteredStatement extends PagedStatement {
 }
 
 /** `from` must end with a condition. */
-export function createList<Row extends object>({ columns, from, orderBy, conditions }: FilteredStatement) {
+export function createFilteredList<Row extends object>({ columns, from, orderBy, conditions }: FilteredStatement) {
   const { sql, values } = filterRows(conditions);
   const statement = { columns, from: from + sql, orderBy };
   return (on: Queryable, filter: Filter, page: PageRequest) => queryPage<Row>(on, statement, values(filter), page);

@@ -1,13 +1,8 @@
 // Tests the metrics of the connection pool and of failed statements.
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import {
-  collectDatabaseMetrics,
-  connectDatabase,
-  type Database,
-  query,
-  transaction,
-} from '../src/database/database.ts';
+import { connectDatabase, type Database, query, transaction } from '../src/database/database.ts';
+import { collectDatabaseMetrics } from '../src/database/metrics.ts';
 import { createMetrics } from '../src/metrics.ts';
 
 /** SQLSTATE codes of PostgreSQL. */

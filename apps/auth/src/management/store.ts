@@ -2,7 +2,7 @@
 import { textSchema } from '@bay-booking/common/text';
 import type { Entry } from '@bay-booking/records/record';
 import { type Queryable, query } from '@bay-booking/service/database/database';
-import { createList } from '@bay-booking/service/page-statements';
+import { createFilteredList } from '@bay-booking/service/page-statements';
 import { isActiveClient } from '../clients/store.ts';
 import { canonicalName } from '../input/username.ts';
 import { invitationState } from '../portal/invitations/invitation-store.ts';
@@ -24,7 +24,7 @@ export const operatorEvents = {
     typeof filter.account === 'string' ? { ...filter, usernameKey: canonicalName(filter.account) } : filter,
 };
 
-export const listInvitations = createList<object>({
+export const listInvitations = createFilteredList<object>({
   columns: `i.id, i.facility_id as "facilityId", i.email, i.role, ${invitationState} as state,
     i.sent_at as "sentAt", i.expires_at as "expiresAt"`,
   from: 'from invitation i where true',
@@ -44,7 +44,7 @@ export async function deleteInvitation(tx: Queryable, id: string) {
 }
 
 /** A token is for a facility where its account has a role, unless the token is limited to others. */
-export const listTokens = createList<object>({
+export const listTokens = createFilteredList<object>({
   columns: `c.id as client_id, c.name, c.account_id as "accountId", c.access, c.facility_ids as facilities,
      c.created_at as "createdAt", c.last_used_at as "lastUsedAt", c.expires_at as "expiresAt"`,
   from: `from client c where c.kind = 'personal-access-token' and ${isActiveClient}`,

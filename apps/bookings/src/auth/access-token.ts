@@ -10,13 +10,13 @@ import type { Caller, Scheme } from './caller.ts';
 import { tokenError } from './challenges.ts';
 import { type AuthorizedRequest, checkProof, type DpopOptions } from './dpop.ts';
 import type { Revocations } from './revocations.ts';
-import { NoSigningKeysError, type SigningKeys } from './signing-keys.ts';
+import { type IssuerKeys, NoSigningKeysError, withAndWithoutSlash } from './signing-keys.ts';
 
 /** @throws {ApiError} 401; 503 if signing keys, the list of revocations or the store of used proofs are missing */
-export type Authorize = (request: AuthorizedRequest) => Promise<Caller>;
+export type AuthorizeRequest = (request: AuthorizedRequest) => Promise<Caller>;
 
-export interface AccessTokenVerifierOptions extends DpopOptions {
-  readonly signingKeys: Pick<SigningKeys, 'find' | 'has'>;
+export interface RequestAuthorizerOptions extends DpopOptions {
+  readonly signingKeys: Pick<IssuerKeys, 'find' | 'has'>;
   readonly revocations: Pick<Revocations, 'version' | 'isRevoked'>;
   readonly issuer: string;
   readonly audience: string;
@@ -40,7 +40,7 @@ const tokenTypes: ReadonlySet<string> = new Set(['at+jwt', 'application/at+jwt']
 /** RFC 6750 section 2.1. Captures the token. */
 const tokenHeader = /^(?:Bearer|DPoP) +([A-Za-z0-9._~+/-]+=*) *$/i;
 
-export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): Authorize {
+export function createRequestAuthorizer(options: RequestAuthorizerOptions): AuthorizeRequest {
   const { signingKeys, revocations, baseUrl, now } = options;
   // The key is the Authorization header. Verifying an ES256 signature takes 100 µs.
   const verifiedTokens = new LRUCache<string, VerifiedToken>({
@@ -87,7 +87,7 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
 export const revokedError = (baseUrl: string, { scheme }: Caller): ApiError =>
   tokenError(baseUrl, { scheme, error: 'invalid_token', reason: 'The token was revoked.' });
 
-interface TokenVerification extends AccessTokenVerifierOptions {
+interface TokenVerification extends RequestAuthorizerOptions {
   readonly scheme: Scheme;
   readonly invalidToken: (reason: string) => ApiError;
 }
@@ -173,12 +173,6 @@ function headerOf(token: string): Record<string, unknown> | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Operators configure URLs with or without a trailing slash. */
-export function withAndWithoutSlash(url: string): [string, string] {
-  const base = url.replace(/\/$/, '');
-  return [base, `${base}/`];
 }
 
 function facilitiesOf(claim: unknown): readonly string[] {

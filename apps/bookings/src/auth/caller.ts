@@ -1,4 +1,5 @@
 // Describes the client that sent a request, from its access token.
+import type { EndpointRequest } from '@bay-booking/common/endpoint';
 
 export type Scheme = 'Bearer' | 'DPoP';
 
@@ -17,6 +18,8 @@ export interface Caller {
   readonly issuedAt: number;
   readonly expiresAt: number;
 }
+
+export type CallerRequest<Query = unknown, Body = unknown> = EndpointRequest<Query, Body, Caller>;
 
 /**
  * Returns the owner of resources that the caller creates: an account, or a client that acts for itself. Tokens of such

@@ -4,9 +4,8 @@ import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
 import { revocationIdsOf } from '@bay-booking/service/revocations';
 import jsonwebtoken, { type Jwt } from 'jsonwebtoken';
-import { withAndWithoutSlash } from './access-token.ts';
 import type { Caller } from './caller.ts';
-import { fetchText, type SigningKeys } from './signing-keys.ts';
+import { fetchText, type IssuerKeys, withAndWithoutSlash } from './signing-keys.ts';
 
 /** Tokens of the right `id` that were issued before `before` (seconds since 1970) are rejected. */
 export interface EndedRight {
@@ -22,7 +21,7 @@ export type EndRights = (entries: readonly EndedRight[]) => Promise<unknown>;
 export interface RevocationsOptions {
   readonly uri: string;
   readonly issuer: string;
-  readonly signingKeys: Pick<SigningKeys, 'find'>;
+  readonly signingKeys: Pick<IssuerKeys, 'find'>;
   readonly pollSeconds: number;
   readonly endRights: readonly EndRights[];
   /** Gets the ids of all facilities that are disabled, each time the list was read. */

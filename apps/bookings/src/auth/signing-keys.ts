@@ -8,7 +8,7 @@ import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
 import { JwksClient } from 'jwks-rsa';
 
-export interface SigningKey {
+interface SigningKey {
   readonly key: KeyObject;
   /** The only algorithm that the key may be used with, if the JWKS names one. */
   readonly alg: string | undefined;
@@ -34,7 +34,7 @@ export interface SigningKeysOptions {
   readonly unknownKeyInterval?: number;
 }
 
-export type SigningKeys = ReturnType<typeof createSigningKeys>;
+export type IssuerKeys = ReturnType<typeof createSigningKeys>;
 
 /** While the service has no keys, the loop fetches them at this interval. */
 const checkInterval = 2_000;
@@ -123,6 +123,12 @@ async function fetchJson(uri: string, timeout: number): Promise<Record<string, u
   const json: unknown = JSON.parse(await fetchText(uri, timeout));
   if (typeof json !== 'object' || json === null) throw new Error(`${uri} did not return a JSON object`);
   return json as Record<string, unknown>;
+}
+
+/** Operators configure URLs with or without a trailing slash. */
+export function withAndWithoutSlash(url: string): [string, string] {
+  const base = url.replace(/\/$/, '');
+  return [base, `${base}/`];
 }
 
 const maxResponseBytes = 1_000_000;

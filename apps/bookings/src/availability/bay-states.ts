@@ -3,7 +3,7 @@ import { type Database, type Queryable, query } from '@bay-booking/service/datab
 import { LRUCache } from 'lru-cache';
 import type { OpeningHours } from '../opening-hours/hours.ts';
 import { createSchedule, type Schedule } from '../opening-hours/schedule.ts';
-import { type Interval, intervalOf, type Times } from '../time/interval.ts';
+import { type Interval, intervalOf, type Period } from '../time/interval.ts';
 import type { BayState } from './rule.ts';
 
 export interface FoundBay extends BayState {
@@ -21,9 +21,9 @@ interface Row {
   readonly locationId: string;
   readonly timeZone: string;
   readonly hours: OpeningHours | null;
-  readonly closures: readonly (Times & { readonly reason: string | null })[] | null;
+  readonly closures: readonly (Period & { readonly reason: string | null })[] | null;
   readonly bookings: readonly Seconds[] | null;
-  readonly holds: readonly (Times & { readonly expiresAt: string })[] | null;
+  readonly holds: readonly (Period & { readonly expiresAt: string })[] | null;
 }
 
 interface ClosedRow {
@@ -116,7 +116,7 @@ export interface Exceptions {
 /** If `times` is undefined, closures, bookings and holds are not read. */
 interface WantedTime {
   readonly bayId: string;
-  readonly times: Times | undefined;
+  readonly times: Period | undefined;
 }
 
 /**
@@ -147,7 +147,7 @@ export async function readBayStatesWithoutReasons(
   db: Database,
   facilityId: string,
   ids: readonly string[],
-  times: Times,
+  times: Period,
   holdId: string | undefined,
 ): Promise<ReadonlyMap<string, FoundBay>> {
   const wanted = ids.map((bayId) => ({ bayId, times }));
@@ -205,6 +205,6 @@ function toBay({ bookable, locationId, timeZone, hours, closures, bookings, hold
   };
 }
 
-function toInterval({ startDate, endDate }: Times): Interval {
+function toInterval({ startDate, endDate }: Period): Interval {
   return intervalOf({ startDate: `${startDate}Z`, endDate: `${endDate}Z` });
 }

@@ -1,4 +1,5 @@
 // Describes and handles GET /api/booking-availability (docs/behaviour.md, "Availability").
+import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Database } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
@@ -6,7 +7,6 @@ import type { Caller } from '../auth/caller.ts';
 import { badRequest, problemOf, problemsOf } from '../errors.ts';
 import { defineEndpoint, pageSuccess } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, pageRequest } from '../http/pagination.ts';
-import type { SharedServices } from '../http/shared-services.ts';
 import { bayExample } from '../places/resource.ts';
 import type { PlacesStore } from '../places/store.ts';
 import { parseDates } from '../time/date-times.ts';
@@ -22,7 +22,8 @@ const maxLengthMs = maxDays * 24 * 3_600_000;
 
 const gapExample = { start: Date.parse('2030-05-01T08:00:00.000Z'), end: Date.parse('2030-05-01T10:30:00.000Z') };
 
-export interface AvailabilityServices extends SharedServices {
+export interface AvailabilityServices {
+  readonly link: MakeLink;
   readonly db: Database;
   readonly places: PlacesStore;
   /** Finds a live hold of the caller. */

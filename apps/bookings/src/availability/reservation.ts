@@ -1,5 +1,5 @@
 // Validates the bay and times of a booking or hold request and finds the bay's facility.
-import type { ApiError, Problem } from '@bay-booking/common/errors';
+import type { ApiError, ApiProblem } from '@bay-booking/common/errors';
 import { isText } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
@@ -7,7 +7,7 @@ import type { Config } from '../config.ts';
 import { badRequest, problemOf, problemsOf } from '../errors.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { findDateErrors, parseDates } from '../time/date-times.ts';
-import type { Times } from '../time/interval.ts';
+import type { Period } from '../time/interval.ts';
 import type { Conflict } from './rule.ts';
 
 export interface Bay {
@@ -19,10 +19,10 @@ export interface Reservation {
   /** Undefined if the facilities of the token do not have the bay. */
   readonly bay: Bay | undefined;
   /** In the format of responses. Undefined if a date is missing or invalid, or if the end is before the start. */
-  readonly times: Times | undefined;
+  readonly times: Period | undefined;
   /** Undefined if the request has an error. */
-  readonly valid: (Bay & Times) | undefined;
-  readonly problems: readonly Problem[];
+  readonly valid: (Bay & Period) | undefined;
+  readonly problems: readonly ApiProblem[];
 }
 
 interface ReservationServices {
@@ -33,7 +33,7 @@ interface ReservationServices {
 
 /** `requestErrors` are earlier validation errors. The body can be incomplete. */
 export async function validateReservation(
-  { bayId, startDate, endDate }: Partial<Times> & { readonly bayId?: string },
+  { bayId, startDate, endDate }: Partial<Period> & { readonly bayId?: string },
   requestErrors: readonly ValidationError[],
   { facilities }: Caller,
   { catalogue, config, now }: ReservationServices,
@@ -64,15 +64,15 @@ export function reservationError(...values: Parameters<typeof problemsOfReservat
 export function problemsOfReservation(
   { problems }: Reservation,
   conflicts: readonly Conflict[],
-  contextData: Problem['contextData'] = {},
-): readonly Problem[] {
+  contextData: ApiProblem['contextData'] = {},
+): readonly ApiProblem[] {
   const conflictProblems = conflicts.map(({ code, moreInfo, context }) => ({ ...problemOf(code, context), moreInfo }));
   const all = [...problems, ...conflictProblems];
   return all.map((problem) => ({ ...problem, contextData: { ...contextData, ...problem.contextData } }));
 }
 
 /** The limits of bookings and holds, in hours and in days of 24 hours. The value 0 switches a limit off. */
-type BookingLimits = Pick<Config, 'maxBookingHours' | 'maxDaysAhead'>;
+export type BookingLimits = Pick<Config, 'maxBookingHours' | 'maxDaysAhead'>;
 
 const hourMs = 3_600_000;
 

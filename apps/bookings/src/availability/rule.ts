@@ -4,24 +4,15 @@ import type { ErrorCode } from '../errors.ts';
 import type { Schedule } from '../opening-hours/schedule.ts';
 import { doOverlap, type Interval, subtract } from '../time/interval.ts';
 
-export interface Closure extends Interval {
-  readonly reason: string | null;
-}
-
-export interface Hold extends Interval {
-  /** In the format of responses. */
-  readonly expiresAt: string;
-}
-
 /** Everything that decides whether a bay can be booked. Times are in milliseconds since 1970. */
 export interface BayState {
   readonly bookable: boolean;
   readonly schedule: Schedule;
   /** Sorted by start, if a conflict must name the first one. */
-  readonly closures: readonly Closure[];
+  readonly closures: readonly (Interval & { readonly reason: string | null })[];
   readonly bookings: readonly Interval[];
-  /** The holds that have not expired. */
-  readonly holds: readonly Hold[];
+  /** The holds that have not expired. `expiresAt` is in the format of responses. */
+  readonly holds: readonly (Interval & { readonly expiresAt: string })[];
 }
 
 export interface Conflict {

@@ -1,16 +1,15 @@
 // Validates and writes the bookings that a request wants to create or change, all or none. Reports every error of every
 // booking.
 import { isDeepStrictEqual } from 'node:util';
-import type { ApiError, Problem } from '@bay-booking/common/errors';
+import type { ApiError, ApiProblem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
-import { problemsOfReservation, validateReservation } from '../availability/reservation.ts';
+import { type BookingLimits, problemsOfReservation, validateReservation } from '../availability/reservation.ts';
 import type { Conflict } from '../availability/rule.ts';
 import { newTaggedId } from '../database/tagged-id.ts';
 import { badRequest, problemsOf } from '../errors.ts';
 import type { Hold } from '../holds/hold.ts';
 import type { HoldStore } from '../holds/store.ts';
-import type { SharedServices } from '../http/shared-services.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { parseDates } from '../time/date-times.ts';
 import { contains, intervalOf } from '../time/interval.ts';
@@ -25,7 +24,8 @@ import {
 import { createFields, type Metadata, pick, updateFields } from './storage/columns.ts';
 import type { BookingStore, Writes } from './storage/store.ts';
 
-export interface DraftServices extends Pick<SharedServices, 'config'> {
+export interface DraftServices {
+  readonly config: BookingLimits;
   readonly store: BookingStore;
   readonly holds: HoldStore;
   readonly catalogue: Catalogue;
@@ -102,7 +102,7 @@ async function findConflicts(
 function draftsError(
   drafts: readonly Draft[],
   conflicts: readonly (readonly Conflict[])[],
-  problems: readonly Problem[] = [],
+  problems: readonly ApiProblem[] = [],
 ): ApiError {
   const ofDrafts = drafts.map((draft, position) => {
     const { current, body, index } = draft;

@@ -1,18 +1,20 @@
 // Handles GET /api/bookings and GET /api/bays/{id}/upcoming-bookings: searches bookings and returns a page.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
 import type { PageRequest } from '@bay-booking/common/page';
 import { isText } from '@bay-booking/common/text';
-import type { Caller } from '../auth/caller.ts';
+import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
-import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { bookingItem } from './booking.ts';
 import type { Criteria } from './search/conditions.ts';
 import { type BookingFilter, mergeSearch, type SearchBody, type SearchQuery } from './search/filter.ts';
 import type { SearchResult, SearchStore } from './search/store.ts';
 
-export interface ListServices extends SharedServices {
+export interface ListServices {
+  readonly now: () => Date;
+  readonly link: MakeLink;
   readonly searches: SearchStore;
   readonly catalogue: Catalogue;
 }
@@ -21,7 +23,7 @@ type UpcomingQuery = Partial<PageRequest> & { readonly todayOnly?: boolean };
 
 export async function searchBookings(
   services: ListServices,
-  request: ApiRequest<SearchQuery, SearchBody>,
+  request: CallerRequest<SearchQuery, SearchBody>,
 ): Promise<EndpointResponse> {
   const { filter, page, linkQuery, validationErrors } = mergeSearch(
     request.query,
@@ -36,7 +38,7 @@ export async function searchBookings(
 
 export async function listUpcomingBookings(
   services: ListServices,
-  { params: { id = '' }, query, caller: { facilities } }: ApiRequest<UpcomingQuery>,
+  { params: { id = '' }, query, caller: { facilities } }: CallerRequest<UpcomingQuery>,
 ): Promise<EndpointResponse> {
   const { catalogue, searches, now } = services;
   const facilityId = isText(id) ? (await catalogue.findFacilities('bays', facilities, [id])).get(id) : undefined;

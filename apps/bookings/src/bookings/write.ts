@@ -1,12 +1,12 @@
 // Finds, creates, updates and deletes a booking, or reports why that is not possible.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
 import { newResponse } from '@bay-booking/service/idempotency/once';
 import type { IdempotencyStore } from '@bay-booking/service/idempotency/store';
-import type { Caller } from '../auth/caller.ts';
+import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { findLikelyFacilities, isUuid } from '../database/tagged-id.ts';
 import { apiError } from '../errors.ts';
-import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
-import { createOnce } from '../idempotency/idempotency.ts';
+import { createWithKey } from '../idempotency/idempotency.ts';
 import {
   type Booking,
   type BookingRequest,
@@ -18,19 +18,21 @@ import {
 import { type DraftServices, newBooking, validateDrafts, writeDrafts } from './drafts.ts';
 import { type BookingStore, lockOne } from './storage/store.ts';
 
-export interface WriteServices extends SharedServices, DraftServices {
+export interface WriteServices extends DraftServices {
+  readonly now: () => Date;
+  readonly link: MakeLink;
   readonly idempotency: IdempotencyStore;
 }
 
 export function createBooking(
   services: WriteServices,
-  request: ApiRequest<unknown, BookingRequest['body']>,
+  request: CallerRequest<unknown, BookingRequest['body']>,
 ): Promise<EndpointResponse> {
   const { store, idempotency, link } = services;
   const { body, caller } = request;
   const now = services.now();
   const context = errorContextOf(body);
-  return createOnce(request, { idempotency, now, context }, async (keyed, errors) => {
+  return createWithKey(request, { idempotency, now, context }, async (keyed, errors) => {
     const drafts = await validateDrafts(services, [{ body, errors }], { caller, now });
     const [booking] = drafts.map((draft) => newBooking(draft, now, null));
     if (!booking) throw new Error('a valid request has no booking');
@@ -44,7 +46,7 @@ export function createBooking(
 
 export async function updateBooking(
   services: WriteServices,
-  request: ApiRequest<unknown, BookingRequest['body']>,
+  request: CallerRequest<unknown, BookingRequest['body']>,
 ): Promise<EndpointResponse> {
   const { store, link } = services;
   const { body, validationErrors: errors, caller } = request;
@@ -63,7 +65,7 @@ export async function updateBooking(
 
 export async function deleteBooking(
   services: Pick<WriteServices, 'store' | 'now'>,
-  request: ApiRequest,
+  request: CallerRequest,
 ): Promise<EndpointResponse> {
   const { id, at, check } = existingOf(services, request);
   await writeAtFacility(services.store, id, request.caller, (facilityId) =>
@@ -72,7 +74,7 @@ export async function deleteBooking(
   return { status: 204 };
 }
 
-function existingOf({ now }: Pick<WriteServices, 'now'>, { params, header }: ApiRequest) {
+function existingOf({ now }: Pick<WriteServices, 'now'>, { params, header }: CallerRequest) {
   // The database returns ids in lower case.
   const id = (params.id ?? '').toLowerCase();
   const check = ([booking]: readonly Booking[]): boolean => {

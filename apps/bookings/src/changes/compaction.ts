@@ -4,12 +4,11 @@
 // reader that continues after the highest number would miss a lower number that is committed later. Changes are
 // therefore committed without a number and numbered later under a lock of the facility
 // (docs/decisions.md).
-import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { type Database, query, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { checkNotRestored, handleRestore } from './restore.ts';
 
-const lockStatement = 'select id from facility where id = $1 for no key update';
-/** Returns no row if another transaction has locked the facility. */
-const tryLockStatement = `${lockStatement} skip locked`;
+/** Returns no row if another transaction has locked the facility (database/locks.ts). */
+const tryLockStatement = 'select id from facility where id = $1 for no key update skip locked';
 
 /**
  * The maximum number of changes that one transaction numbers, which takes 0.1 s. After bookings were changed outside
@@ -52,11 +51,6 @@ group by facility_id order by facility_id limit $1`;
 /** The maximum number of facilities in one run of `compactChanges`, and of batches of a facility. */
 const maxFacilities = 1_000;
 const maxBatches = 10;
-
-/** Only one compaction or recount of a facility runs at a time. Requests that write bookings do not wait. */
-export function lockFacility(tx: Transaction, facilityId: string): void {
-  send(tx, lockStatement, [facilityId]);
-}
 
 /**
  * Numbers a batch of the committed changes without a number. Returns whether there may be more. The

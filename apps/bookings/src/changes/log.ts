@@ -3,12 +3,12 @@ import { send, type Transaction } from '@bay-booking/service/database/database';
 import { timeRange } from '../database/sql.ts';
 
 /** Who made a change. Both fields are null if the service made it. */
-export interface Actor {
+export interface ChangeActor {
   readonly clientId: string | null;
   readonly subject: string | null;
 }
 
-export interface Author extends Actor {
+export interface Author extends ChangeActor {
   readonly requestId: string | null;
 }
 

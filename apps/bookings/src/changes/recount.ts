@@ -1,6 +1,6 @@
 // Adds missing changes to the log, after somebody has changed bookings outside the service.
 import { type Database, query, send, transaction } from '@bay-booking/service/database/database';
-import { lockFacility } from './compaction.ts';
+import { lockFacility } from '../database/locks.ts';
 import { beforeTime } from './log.ts';
 
 /** `transaction_timeout` exists since PostgreSQL 17. */

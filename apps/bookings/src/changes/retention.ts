@@ -1,6 +1,6 @@
 // Removes changes after their retention periods, first from the feed and later from the history.
 import { type Database, query, send, transaction } from '@bay-booking/service/database/database';
-import { lockFacility } from './compaction.ts';
+import { lockFacility } from '../database/locks.ts';
 
 /** The maximum number of changes of a facility in one run, which processes the facilities of the oldest changes. */
 const defaultBatchSize = 2_000;

@@ -1,8 +1,10 @@
 // Describes and handles the endpoints for closures (docs/behaviour.md, "Opening hours and closures").
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
 import { newResponse } from '@bay-booking/service/idempotency/once';
 import type { IdempotencyStore } from '@bay-booking/service/idempotency/store';
-import type { Caller } from '../auth/caller.ts';
+import type { AuditLog } from '../audit-log.ts';
+import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { isUuid, newTaggedId } from '../database/tagged-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import {
@@ -17,9 +19,8 @@ import {
   string,
 } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
-import { checkIfMatch, createdResponse, versionedResponse } from '../http/response.ts';
-import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
-import { createOnce } from '../idempotency/idempotency.ts';
+import { checkResourceEtag, createdResponse, versionedResponse } from '../http/response.ts';
+import { createWithKey } from '../idempotency/idempotency.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { findReversedIntervalErrors, parseDates } from '../time/date-times.ts';
 import { type Closure, type ClosureRow, closureResource } from './closure.ts';
@@ -51,7 +52,10 @@ const params = {
   id: { description: 'Closure ID.', schema: string, example: closureExample.id },
 } as const;
 
-export interface ClosureServices extends SharedServices {
+export interface ClosureServices {
+  readonly link: MakeLink;
+  readonly audit: AuditLog;
+  readonly now: () => Date;
   readonly store: ClosureStore;
   readonly idempotency: IdempotencyStore;
   readonly catalogue: Catalogue;
@@ -67,10 +71,10 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, au
     return closure;
   }
 
-  async function update(old: Closure, requested: RequestedClosure, request: ApiRequest): Promise<EndpointResponse> {
+  async function update(old: Closure, requested: RequestedClosure, request: CallerRequest): Promise<EndpointResponse> {
     const ifMatch = request.header('if-match');
     const updated = await store.replace(old, (current) => {
-      checkIfMatch(ifMatch, closureResource(current, link));
+      checkResourceEtag(ifMatch, closureResource(current, link));
       // `lastUpdatedAt` never decreases, even if the clocks of two instances differ.
       const at = Math.max(clock().getTime(), Date.parse(current.lastUpdatedAt) + 1);
       return { ...requested, id: old.id, createdAt: current.createdAt, lastUpdatedAt: new Date(at).toISOString() };
@@ -82,10 +86,10 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, au
     return versionedResponse(closureResource(updated, link));
   }
 
-  async function remove(id: string, request: ApiRequest): Promise<EndpointResponse> {
+  async function remove(id: string, request: CallerRequest): Promise<EndpointResponse> {
     const closure = await find(id, request.caller);
     const isDeleted = await store.delete(closure, (current) =>
-      checkIfMatch(request.header('if-match'), closureResource(current, link)),
+      checkResourceEtag(request.header('if-match'), closureResource(current, link)),
     );
     if (!isDeleted) return remove(id, request);
     audit(request, { action: 'closure.deleted', facilityIds: [closure.facilityId], target: closure.id });
@@ -109,7 +113,7 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, au
       handlesValidationErrors: true,
       handle: (request) => {
         const now = clock();
-        return createOnce(request, { idempotency, now }, async (keyed, errors) => {
+        return createWithKey(request, { idempotency, now }, async (keyed, errors) => {
           const requested = await validateClosure(request.body, errors, request.caller.facilities, catalogue);
           const { facilityId, bayIds, locationId } = requested;
           const at = now.toISOString();

@@ -134,10 +134,8 @@ export function createClosureStore(db: Database) {
  * @throws {ApiError} CLOS00001
  */
 async function checkNumber(tx: Transaction, { facilityId, id, endDate }: Closure): Promise<void> {
-  const [, [counted]] = await Promise.all([
-    lockFacility(tx, facilityId),
-    query<{ closures: number }>(tx, countClosures, [facilityId, id, endDate]),
-  ]);
+  lockFacility(tx, facilityId);
+  const [counted] = await query<{ closures: number }>(tx, countClosures, [facilityId, id, endDate]);
   if ((counted?.closures ?? 0) >= maxClosures) throw apiError('CLOS00001');
 }
 

@@ -5,13 +5,13 @@
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { distribute } from '@bay-booking/service/database/distribute';
 import { runCommand } from '@bay-booking/service/lifecycle';
-import { migrationsDirectory } from '../config.ts';
+import { bookingsMigrations } from '../config.ts';
 import { distribution } from '../database/distribution.ts';
 
 runCommand(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   const print = (message: string) => void process.stdout.write(`${message}\n`);
-  const tables = await distribute({ url, directory: migrationsDirectory, distribution, log: print });
+  const tables = await distribute({ url, directory: bookingsMigrations, distribution, log: print });
   if (!tables) print('Citus is not installed in this database: nothing was changed');
   else if (tables.length === 0) print('all tables were distributed already');
 });

@@ -8,8 +8,8 @@ import { logLevel, mandatory, optional, postgresUrl, readConfig } from '@bay-boo
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { withDatabase } from '@bay-booking/service/with-database';
-import { migrationsDirectory } from '../config.ts';
-import { createAudit } from '../http/shared-services.ts';
+import { createAuditLog } from '../audit-log.ts';
+import { bookingsMigrations } from '../config.ts';
 import { createPlaceRecords } from '../records/records.ts';
 
 runCommand(async () => {
@@ -18,13 +18,16 @@ runCommand(async () => {
     level: optional('LOG_LEVEL', logLevel, 'info'),
   });
   const document = await readImportFile('apps/bookings');
-  await withDatabase({ url, applicationName: 'bookings-import', migrationsDirectory }, async (db) => {
-    // The import needs no links: only a deletion has some.
-    const { entries, events: facilityIds } = await importFile(createPlaceRecords(db, linksBelow('')), document);
-    const audit = createAudit(createLogger({ service: 'bookings', level }));
-    audit({ caller: { clientId: 'import', subject: null } }, { action: 'import', facilityIds, target: null });
-    const count = (segments: number): number =>
-      entries.filter(({ path }) => path.split('/').length === segments).length;
-    process.stdout.write(`imported ${count(3)} facilities, ${count(5)} locations, ${count(7)} bays\n`);
-  });
+  await withDatabase(
+    { url, applicationName: 'bookings-import', migrationsDirectory: bookingsMigrations },
+    async (db) => {
+      // The import needs no links: only a deletion has some.
+      const { entries, events: facilityIds } = await importFile(createPlaceRecords(db, linksBelow('')), document);
+      const audit = createAuditLog(createLogger({ service: 'bookings', level }));
+      audit({ caller: { clientId: 'import', subject: null } }, { action: 'import', facilityIds, target: null });
+      const count = (segments: number): number =>
+        entries.filter(({ path }) => path.split('/').length === segments).length;
+      process.stdout.write(`imported ${count(3)} facilities, ${count(5)} locations, ${count(7)} bays\n`);
+    },
+  );
 });

@@ -2,11 +2,11 @@
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { migrate } from '@bay-booking/service/database/migrate';
 import { runCommand } from '@bay-booking/service/lifecycle';
-import { migrationsDirectory } from '../config.ts';
+import { bookingsMigrations } from '../config.ts';
 
 runCommand(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   const print = (message: string) => void process.stdout.write(`${message}\n`);
-  const applied = await migrate({ url, directory: migrationsDirectory, log: print });
+  const applied = await migrate({ url, directory: bookingsMigrations, log: print });
   print(applied.length === 0 ? 'the schema is up to date' : `${applied.length} migrations applied`);
 });

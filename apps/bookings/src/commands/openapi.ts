@@ -4,7 +4,7 @@ import { connectDatabase } from '@bay-booking/service/database/database';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { createMetrics } from '@bay-booking/service/metrics';
-import { createApp } from '../app.ts';
+import { createBookingsApp } from '../app.ts';
 import { readBookingsConfig } from '../config.ts';
 import { createOpenApi } from '../openapi/document.ts';
 
@@ -20,7 +20,7 @@ runCommand(async () => {
   const db = connectDatabase({ url: config.databaseUrl, applicationName: 'openapi' });
   const logger = createLogger({ service: 'bookings', level: 'silent' });
   const metrics = createMetrics('bookings');
-  const { endpoints, scopes } = createApp({ config, db, logger, metrics });
+  const { endpoints, scopes } = createBookingsApp({ config, db, logger, metrics });
   const { baseUrl, authIssuer } = config;
   const document = createOpenApi({ endpoints, baseUrl, authIssuer, scopes });
   await writeFile(`${import.meta.dirname}/../../openapi.json`, `${JSON.stringify(document, null, 2)}\n`);

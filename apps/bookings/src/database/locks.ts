@@ -1,6 +1,6 @@
 // Locks the rows of facilities, locations and bays. Every transaction locks a facility before its locations, locations
 // before bays, and bays by facility and id, so two transactions cannot wait for each other.
-import { query, type Transaction } from '@bay-booking/service/database/database';
+import { query, send, type Transaction } from '@bay-booking/service/database/database';
 
 /** These bays and all bays of these locations. */
 export interface Places {
@@ -9,7 +9,7 @@ export interface Places {
   readonly bayIds: readonly string[];
 }
 
-const lockFacilities = 'select id from facility where id = $1 for no key update';
+const lockFacilityRow = 'select id from facility where id = $1 for no key update';
 // PostgreSQL plans `any($2)` at every execution: 45 µs.
 const lockBay = 'select id from bay where facility_id = $1 and id = $2 for no key update';
 const lockSomeBays = 'select id from bay where facility_id = $1 and id = any($2) order by id for no key update';
@@ -27,9 +27,12 @@ export function lockBays(tx: Transaction, facilityId: string, bayIds: readonly s
   return query(tx, lockSomeBays, [facilityId, bayIds]);
 }
 
-/** Locks a facility whose closures are counted. Requests that write bookings do not wait. */
-export function lockFacility(tx: Transaction, facilityId: string): Promise<unknown> {
-  return query(tx, lockFacilities, [facilityId]);
+/**
+ * Locks a facility whose closures are counted, or whose changes are numbered, added or erased. Requests that write
+ * bookings do not wait.
+ */
+export function lockFacility(tx: Transaction, facilityId: string): void {
+  send(tx, lockFacilityRow, [facilityId]);
 }
 
 /** Locks places whose opening hours or closures change. */

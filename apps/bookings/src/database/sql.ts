@@ -4,7 +4,7 @@
 export type Size = 'one' | 'several';
 
 /** The right side of a condition. For a single value, PostgreSQL can return rows in the order of an index. */
-export const oneOf = (size: Size, type: 'text' | 'uuid' = 'text'): string =>
+export const equalsOneOf = (size: Size, type: 'text' | 'uuid' = 'text'): string =>
   size === 'one' ? `= ?::${type}` : `= any(?::${type}[])`;
 
 /** The time from `start` to `end`. If they are equal, it is this instant. */

@@ -1,9 +1,9 @@
 // Describes and handles POST /api/booking-erasures.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { CallerRequest } from '../auth/caller.ts';
 import { isUuid } from '../database/tagged-id.ts';
 import { badRequest, problemsOf } from '../errors.ts';
 import { defineEndpoint } from '../http/endpoint-parts.ts';
-import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
 import type { Erasure } from './erase.ts';
 import { eraseBookingsSchema, erasureSchema, maxErasedBookings } from './schema.ts';
 
@@ -13,7 +13,8 @@ interface EraseBody {
   readonly dryRun?: boolean;
 }
 
-export interface ErasureServices extends SharedServices {
+export interface ErasureServices {
+  readonly now: () => Date;
   readonly erasure: Erasure;
 }
 
@@ -40,7 +41,7 @@ export function createErasureEndpoints(services: ErasureServices) {
 
 async function eraseBookings(
   { erasure, now }: ErasureServices,
-  { body, caller, requestId }: ApiRequest<unknown, EraseBody>,
+  { body, caller, requestId }: CallerRequest<unknown, EraseBody>,
 ): Promise<EndpointResponse> {
   const { ids, userAlias, dryRun = false } = body;
   const { clientId, subject, facilities } = caller;

@@ -4,7 +4,6 @@ import { rewriteResponses } from '@bay-booking/service/idempotency/store';
 import type { Logger } from '@bay-booking/service/logging';
 import { type Booking, erasedFields, stateOf } from '../bookings/storage/columns.ts';
 import { findByAlias, findEnded, lockBookings, storeErased } from '../bookings/storage/erasure.ts';
-import { lockFacility } from '../changes/compaction.ts';
 import {
   createChangeEraser,
   findByFormerAlias,
@@ -23,6 +22,7 @@ import {
   erasedText,
   serviceItself,
 } from '../changes/log.ts';
+import { lockFacility } from '../database/locks.ts';
 import { unavailable } from '../errors.ts';
 import { later } from '../time/timestamps.ts';
 import { rewriteBodies } from '../webhooks/delivery/delivery-store.ts';

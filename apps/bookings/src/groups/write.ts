@@ -7,19 +7,18 @@ import { contentHash, tagsToMatch } from '@bay-booking/service/http/etag';
 import { newResponse } from '@bay-booking/service/idempotency/once';
 import type { KeyedRequest } from '@bay-booking/service/idempotency/store';
 import type { FromSchema } from 'json-schema-to-ts';
-import type { Caller } from '../auth/caller.ts';
+import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { type Booking, bookingResource, etagOf, type NewBooking } from '../bookings/booking.ts';
 import { newBooking, validateDrafts, writeDrafts } from '../bookings/drafts.ts';
 import { lockGroup, type Writes } from '../bookings/storage/store.ts';
 import type { WriteServices } from '../bookings/write.ts';
 import { findLikelyFacilities, isUuid, newTaggedId } from '../database/tagged-id.ts';
 import { apiError } from '../errors.ts';
-import type { ApiRequest } from '../http/shared-services.ts';
-import { createOnce } from '../idempotency/idempotency.ts';
+import { createWithKey } from '../idempotency/idempotency.ts';
 import { memberOf, membersOf } from './members.ts';
 import type { groupRequestSchema } from './schema.ts';
 
-type GroupRequest = ApiRequest<unknown, Partial<FromSchema<typeof groupRequestSchema>>>;
+type GroupRequest = CallerRequest<unknown, Partial<FromSchema<typeof groupRequestSchema>>>;
 
 const nothingBooked = { bookings: [] };
 
@@ -39,7 +38,7 @@ export async function createGroup(services: WriteServices, request: GroupRequest
     await writeDrafts(store, drafts, { create: bookings, at: now, sender: request, response: stored, dryRun });
     return dryRun ? { status: 200, body: nothingBooked } : response;
   };
-  if (!dryRun) return createOnce(request, { idempotency, now }, create);
+  if (!dryRun) return createWithKey(request, { idempotency, now }, create);
   // A dry run creates nothing that a repeated request could get, so it ignores the key.
   return create(
     undefined,
@@ -70,7 +69,7 @@ export async function replaceGroup(services: WriteServices, request: GroupReques
   });
 }
 
-export async function deleteGroup(services: WriteServices, request: ApiRequest): Promise<EndpointResponse> {
+export async function deleteGroup(services: WriteServices, request: CallerRequest): Promise<EndpointResponse> {
   await writeGroup(services, request, ({ members, writes }) =>
     services.store.write({ ...writes, delete: runningOf(members, writes.at).map(({ id }) => id) }),
   );
@@ -81,7 +80,7 @@ export async function deleteGroup(services: WriteServices, request: ApiRequest):
  * Calls `write` with the stored group. If another request changes the group meanwhile, `write` returns undefined and is
  * called again.
  */
-async function writeGroup<T>({ store, now }: WriteServices, request: ApiRequest, write: WriteGroup<T>): Promise<T> {
+async function writeGroup<T>({ store, now }: WriteServices, request: CallerRequest, write: WriteGroup<T>): Promise<T> {
   const id = (request.params.id ?? '').toLowerCase();
   const etags = tagsToMatch(request.header('if-match'));
   for (const facilityId of facilitiesOfGroup(id, request.caller)) {

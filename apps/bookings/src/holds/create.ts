@@ -1,18 +1,23 @@
 // Handles POST /api/booking-holds: validates the request and creates the hold, or reports why it cannot be created.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
 import { newResponse } from '@bay-booking/service/idempotency/once';
 import type { IdempotencyStore } from '@bay-booking/service/idempotency/store';
 import type { FromSchema } from 'json-schema-to-ts';
-import { reservationError, validateReservation } from '../availability/reservation.ts';
+import type { CallerRequest } from '../auth/caller.ts';
+import { type BookingLimits, reservationError, validateReservation } from '../availability/reservation.ts';
+import type { Config } from '../config.ts';
 import { newTaggedId } from '../database/tagged-id.ts';
-import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
-import { createOnce } from '../idempotency/idempotency.ts';
+import { createWithKey } from '../idempotency/idempotency.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { type Hold, holdPath, holdResource, holdSeconds } from './hold.ts';
 import type { createHoldSchema } from './schema.ts';
 import type { HoldStore } from './store.ts';
 
-export interface HoldServices extends SharedServices {
+export interface HoldServices {
+  readonly config: BookingLimits & Pick<Config, 'holdsPerOwner'>;
+  readonly now: () => Date;
+  readonly link: MakeLink;
   readonly store: HoldStore;
   readonly idempotency: IdempotencyStore;
   readonly catalogue: Catalogue;
@@ -20,12 +25,12 @@ export interface HoldServices extends SharedServices {
 
 export function createHold(
   services: HoldServices,
-  request: ApiRequest<unknown, Partial<FromSchema<typeof createHoldSchema>>>,
+  request: CallerRequest<unknown, Partial<FromSchema<typeof createHoldSchema>>>,
 ): Promise<EndpointResponse> {
   const { store, idempotency, config, link } = services;
   const { body, caller } = request;
   const now = services.now();
-  return createOnce(request, { idempotency, now }, async (keyed, errors) => {
+  return createWithKey(request, { idempotency, now }, async (keyed, errors) => {
     const reservation = await validateReservation(body, errors, caller, { ...services, now });
     const { valid, bay, times } = reservation;
     if (!valid) {

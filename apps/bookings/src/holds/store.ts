@@ -19,7 +19,7 @@ import { type Conflict, findConflicts } from '../availability/rule.ts';
 import { lockBays } from '../database/locks.ts';
 import { findLikelyFacilities, isUuid } from '../database/tagged-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import { intervalOf, type Times } from '../time/interval.ts';
+import { intervalOf, type Period } from '../time/interval.ts';
 import { type Hold, holdSeconds } from './hold.ts';
 
 /** PostgreSQL plans a statement with `any($1)` at every execution: 250 µs, not 60 µs as with `= $1`. */
@@ -115,7 +115,7 @@ export function createHoldStore(db: Database) {
     /** Finds the conflicts of a request that has other errors too, so that the response can report all of them. */
     findConflicts: async (
       { facilityId, bayId }: Bay,
-      times: Times | undefined,
+      times: Period | undefined,
       caller: Caller,
       maxHolds: number,
     ): Promise<readonly Conflict[]> => {

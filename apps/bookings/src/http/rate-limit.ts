@@ -9,18 +9,18 @@ import { tooManyRequests } from '../errors.ts';
  * Counts a request and returns the RateLimit headers of its response.
  * @throws {ApiError} 429
  */
-export type RateLimit = (caller: Caller) => Promise<Readonly<Record<string, string>>>;
+export type CallerRateLimit = (caller: Caller) => Promise<Readonly<Record<string, string>>>;
 
 const windowSeconds = 60;
 /** The limit for all subjects of a client, as a multiple of the limit for one subject. */
 const clientFactor = 10;
 
 /** The value 0 means no limit. */
-export function createRateLimit(
+export function createCallerRateLimit(
   db: Database,
   requestsPerMinute: number,
   onError: (error: unknown) => void,
-): RateLimit | undefined {
+): CallerRateLimit | undefined {
   if (requestsPerMinute === 0) return undefined;
   const limiterOf = (keyPrefix: string, points: number) =>
     new RateLimiterPostgres({

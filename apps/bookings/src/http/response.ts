@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { Link } from '@bay-booking/common/links';
-import { apiErrorOf, mountPath as mountAnyPath } from '@bay-booking/service/http/api/router';
+import { apiErrorOf, mountPath } from '@bay-booking/service/http/api/router';
 import { sendErrors } from '@bay-booking/service/http/app';
 import { contentHash, tagsToMatch } from '@bay-booking/service/http/etag';
 import type { MalformedRequestResponder } from '@bay-booking/service/http/malformed-request';
@@ -57,7 +57,7 @@ export function createdResponse(resource: { readonly _links: { readonly self: Li
 }
 
 /** @throws {ApiError} 412 */
-export function checkIfMatch(ifMatch: string | undefined, resource: object): void {
+export function checkResourceEtag(ifMatch: string | undefined, resource: object): void {
   const etags = tagsToMatch(ifMatch);
   if (etags && !etags.includes(contentEtag(resource))) throw apiError('ERR00412');
 }
@@ -70,13 +70,13 @@ export const pathOptions = {
     'traceparent, tracestate',
 };
 
-export function mountPath(router: Router, path: string, handlers: Readonly<Record<string, RequestHandler>>): void {
-  mountAnyPath(router, path, handlers, pathOptions);
+export function mountApiPath(router: Router, path: string, handlers: Readonly<Record<string, RequestHandler>>): void {
+  mountPath(router, path, handlers, pathOptions);
 }
 
 /** Adds the responses to other methods to a path whose GET is handled by a route that is mounted elsewhere. */
 export function mountMethodNotAllowed(router: Router, path: string): void {
-  mountPath(router, path, { GET: (_request, _response, next) => next() });
+  mountApiPath(router, path, { GET: (_request, _response, next) => next() });
 }
 
 /** Must be mounted after all routes. */
@@ -93,7 +93,7 @@ export function mountErrorHandler(app: Express): void {
 const malformedCodes = { 400: 'ERR00400', 408: 'ERR00408', 413: 'ERR00413', 421: 'ERR00400', 431: 'ERR00431' } as const;
 
 /** Responds to a request that never reaches the application, such as malformed HTTP. */
-export const malformedRequestResponse: MalformedRequestResponder = (status) => ({
+export const respondToMalformed: MalformedRequestResponder = (status) => ({
   headers: {
     ...commonHeaders,
     'Cache-Control': 'no-store',

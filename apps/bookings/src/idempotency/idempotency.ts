@@ -3,8 +3,8 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
 import { keyedRequest, type OnceOptions, once } from '@bay-booking/service/idempotency/once';
 import type { KeyedRequest, StoredResponse } from '@bay-booking/service/idempotency/store';
+import type { CallerRequest } from '../auth/caller.ts';
 import { badRequest, errors, problemOf } from '../errors.ts';
-import type { ApiRequest } from '../http/shared-services.ts';
 
 /** Default of `readStored`: checks that the caller still has access to the facility of the response. */
 type CreationOptions = Omit<OnceOptions, 'errors' | 'readStored'> & Partial<Pick<OnceOptions, 'readStored'>>;
@@ -13,8 +13,8 @@ type CreationOptions = Omit<OnceOptions, 'errors' | 'readStored'> & Partial<Pick
  * Creates a resource, or returns the stored response to an earlier request with the same key. `create` must store its
  * response if it gets a keyed request. It also gets the validation errors.
  */
-export function createOnce(
-  request: ApiRequest<unknown, object>,
+export function createWithKey(
+  request: CallerRequest<unknown, object>,
   { readStored, ...options }: CreationOptions,
   create: (keyed: KeyedRequest | undefined, errors: readonly ValidationError[]) => Promise<EndpointResponse>,
 ): Promise<EndpointResponse> {

@@ -1,9 +1,8 @@
 // Describes and handles GET /api/me, which returns what the access token allows.
-import { linksSchema } from '@bay-booking/common/links';
+import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import type { Caller } from '../auth/caller.ts';
 import { defineEndpoint, string } from '../http/endpoint-parts.ts';
 import { dateTimeSchema, responseSchema } from '../http/schemas.ts';
-import type { SharedServices } from '../http/shared-services.ts';
 import type { Facility, PlacesStore } from '../places/store.ts';
 
 const path = '/api/me';
@@ -37,7 +36,7 @@ const callerExample: TokenDescription = {
   expiresAt: Date.UTC(2030, 4, 1, 10) / 1000,
 };
 
-export function createMeEndpoint({ places, link }: SharedServices & { readonly places: PlacesStore }) {
+export function createMeEndpoint({ places, link }: { readonly places: PlacesStore; readonly link: MakeLink }) {
   const resourceOf = ({ clientId, subject, scopes, expiresAt }: TokenDescription, facilities: readonly Facility[]) => ({
     clientId,
     subject,

@@ -6,13 +6,13 @@ import type { Express, Router } from 'express';
 import type { Caller } from '../auth/caller.ts';
 import { resourceMetadataPath } from '../auth/challenges.ts';
 import { apiError } from '../errors.ts';
-import { mountPath } from '../http/response.ts';
+import { mountApiPath } from '../http/response.ts';
 import { createOpenApi } from './document.ts';
 import { createPublicDocument, type PublicDocument, sendDocument } from './public-document.ts';
 import { assetTemplate, readAssets } from './reference/assets.ts';
 import { contentSecurityPolicy, renderGuides, renderReference } from './reference/page.ts';
 
-export interface DocumentOptions {
+export interface ServedDocuments {
   readonly endpoints: readonly Endpoint<Caller>[];
   readonly baseUrl: string;
   readonly authIssuer: string;
@@ -23,7 +23,7 @@ export interface DocumentOptions {
 
 const json = { 'Content-Type': 'application/json; charset=utf-8' };
 
-export function mountDocuments(app: Express, options: DocumentOptions): void {
+export function mountDocuments(app: Express, options: ServedDocuments): void {
   const { baseUrl, authIssuer, audience, scopes, hasDaySheet } = options;
   const openApi = createOpenApi(options);
   mountJson(app, '/openapi.json', openApi);
@@ -51,7 +51,7 @@ export function mountDocuments(app: Express, options: DocumentOptions): void {
   for (const [path, page] of renderGuides(pageOptions))
     mountDocument(app, path, createPublicDocument(page, pageHeaders));
   const { pathname } = new URL(`${baseUrl}/docs`);
-  mountPath(app, '/', { GET: (_request, response) => response.redirect(pathname) });
+  mountApiPath(app, '/', { GET: (_request, response) => response.redirect(pathname) });
 }
 
 /** Mounts a document whose JSON anybody may read. */
@@ -62,7 +62,7 @@ export function mountJson(router: Router, path: string, content: object): void {
 /** Mounts files below `template`, which has the parameters of the paths of these files. */
 export function mountAssets(router: Router, template: string, assets: readonly (PublicDocument & { path: string })[]) {
   const assetsByPath = new Map(assets.map((asset) => [asset.path, asset]));
-  mountPath(router, template, {
+  mountApiPath(router, template, {
     GET: (request, response) => {
       const asset = assetsByPath.get(request.path);
       if (!asset) throw apiError('ERR00404');
@@ -72,5 +72,5 @@ export function mountAssets(router: Router, template: string, assets: readonly (
 }
 
 export function mountDocument(router: Router, path: string, document: PublicDocument): void {
-  mountPath(router, path, { GET: (request, response) => sendDocument(request, response, document) });
+  mountApiPath(router, path, { GET: (request, response) => sendDocument(request, response, document) });
 }

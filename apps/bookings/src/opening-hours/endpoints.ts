@@ -3,11 +3,11 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { isText, textSchema } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
-import type { Caller } from '../auth/caller.ts';
+import type { AuditLog } from '../audit-log.ts';
+import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { defineEndpoint, deletionParts, etagHeader, ifMatchHeader, ifNoneMatchHeader } from '../http/endpoint-parts.ts';
-import { checkIfMatch, versionedResponse } from '../http/response.ts';
-import type { ApiRequest, SharedServices } from '../http/shared-services.ts';
+import { checkResourceEtag, versionedResponse } from '../http/response.ts';
 import { knownFields, type OpeningHours } from './hours.ts';
 import { openingHoursSchema, setOpeningHoursSchema } from './schema.ts';
 import type { HoursRow, OpeningHoursStore } from './store.ts';
@@ -16,7 +16,9 @@ const path = '/api/booking-locations/{id}/opening-hours';
 const tag = 'Opening hours and closures';
 const params = { id: { description: 'Location ID.', schema: textSchema, example: 'loc-north-1' } } as const;
 
-export interface OpeningHoursServices extends SharedServices {
+export interface OpeningHoursServices {
+  readonly link: MakeLink;
+  readonly audit: AuditLog;
   readonly store: OpeningHoursStore;
 }
 
@@ -43,9 +45,9 @@ export function createOpeningHoursEndpoints({ store, link, audit }: OpeningHours
   }
 
   /** Stores the hours. Null: the location has no opening hours and is always open. */
-  async function set(request: ApiRequest, row: HoursRow, hours: OpeningHours | null): Promise<HoursRow> {
+  async function set(request: CallerRequest, row: HoursRow, hours: OpeningHours | null): Promise<HoursRow> {
     const ifMatch = request.header('if-match');
-    await store.set(row, hours, (current) => checkIfMatch(ifMatch, openingHoursResource(current, link)));
+    await store.set(row, hours, (current) => checkResourceEtag(ifMatch, openingHoursResource(current, link)));
     const action = hours ? 'opening-hours.updated' : 'opening-hours.deleted';
     audit(request, { action, facilityIds: [row.facilityId], target: row.locationId });
     return { ...row, hours };

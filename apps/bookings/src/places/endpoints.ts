@@ -1,9 +1,9 @@
 // Describes and handles the endpoints for locations and bays.
+import type { MakeLink } from '@bay-booking/common/links';
 import { isText, textSchema } from '@bay-booking/common/text';
 import { apiError } from '../errors.ts';
 import { defineEndpoint, pageSuccess } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
-import type { SharedServices } from '../http/shared-services.ts';
 import { bayExample, bayResource, locationResource } from './resource.ts';
 import { bayListSchema, bayQuerySchema, locationListSchema, locationQuerySchema, locationSchema } from './schema.ts';
 import type { PlacesStore } from './store.ts';
@@ -13,7 +13,8 @@ const baysPath = '/api/booking-bays';
 
 const locationQueryExample = { ids: ['loc-north-1'], facilityIds: ['fac-north'] };
 const bayQueryExample = { locationId: 'loc-north-1' };
-export interface PlacesServices extends SharedServices {
+export interface PlacesServices {
+  readonly link: MakeLink;
   readonly store: PlacesStore;
 }
 

@@ -5,8 +5,8 @@ import { atPointer } from '@bay-booking/common/validation';
 import { checkTimeZone, outcomeOf, type RecordKind, Stored } from '@bay-booking/records/record';
 import { query, send, type Transaction } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
-import { responseSchema } from '../http/schemas.ts';
 import { lockFacility } from '../database/locks.ts';
+import { responseSchema } from '../http/schemas.ts';
 import type { createLocationKind } from './location.ts';
 import { findRows, placeReads, storeDeletion, storeOutcomes } from './places.ts';
 
@@ -73,7 +73,7 @@ export const createFacilityKind = (location: ReturnType<typeof createLocationKin
   },
 
   remove: async (tx, id, { clientId }, check) => {
-    await lockFacility(tx, id);
+    lockFacility(tx, id);
     const found = await reads.find(tx, id);
     if (!found) return 'unknown';
     check(found);

@@ -1,19 +1,24 @@
 // Creates the management API (docs/behaviour.md, "Management API").
+import type { MakeLink } from '@bay-booking/common/links';
 import { createManagement } from '@bay-booking/records/management';
 import type { Database } from '@bay-booking/service/database/database';
 import type { Router } from 'express';
-import type { Authorize } from '../auth/access-token.ts';
+import type { AuditLog } from '../audit-log.ts';
+import type { AuthorizeRequest } from '../auth/access-token.ts';
 import type { Caller } from '../auth/caller.ts';
 import { checkScope } from '../auth/scopes.ts';
-import type { RateLimit } from '../http/rate-limit.ts';
-import type { SharedServices } from '../http/shared-services.ts';
+import type { Config } from '../config.ts';
+import type { CallerRateLimit } from '../http/rate-limit.ts';
 import { createPlaceRecords } from './records.ts';
 import { statusEndpoint, statusSchema } from './status.ts';
 
-export interface ManagementParts extends Pick<SharedServices, 'config' | 'link' | 'audit'> {
+export interface ManagementParts {
+  readonly config: Pick<Config, 'baseUrl' | 'authIssuer' | 'scopeBase'>;
+  readonly link: MakeLink;
+  readonly audit: AuditLog;
   readonly db: Database;
-  readonly authorize: Authorize;
-  readonly rateLimit: RateLimit | undefined;
+  readonly authorize: AuthorizeRequest;
+  readonly rateLimit: CallerRateLimit | undefined;
 }
 
 export function createPlaceManagement({ db, config, link, audit, authorize, rateLimit }: ManagementParts): Router {

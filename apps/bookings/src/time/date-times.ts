@@ -1,7 +1,7 @@
 // Checks the dates of a booking.
 import { type Instant, parseInstant } from '@bay-booking/common/date-times';
 import type { ValidationError } from '@bay-booking/common/validation';
-import type { Times } from './interval.ts';
+import type { Period } from './interval.ts';
 
 /** A date is undefined if it is missing or invalid. */
 export interface Dates {
@@ -11,7 +11,7 @@ export interface Dates {
   readonly isReversed: boolean;
 }
 
-export function parseDates({ startDate, endDate }: { [name in keyof Times]?: string | undefined }): Dates {
+export function parseDates({ startDate, endDate }: { [name in keyof Period]?: string | undefined }): Dates {
   const [start, end] = [startDate, endDate].map((text) => (text ? parseInstant(text) : undefined));
   return {
     start: start?.date,

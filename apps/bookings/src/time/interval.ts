@@ -7,16 +7,16 @@ export interface Interval {
 }
 
 /** The start and end of an interval as strings. */
-export interface Times {
+export interface Period {
   readonly startDate: string;
   readonly endDate: string;
 }
 
-export function intervalOf({ startDate, endDate }: Times): Interval {
+export function intervalOf({ startDate, endDate }: Period): Interval {
   return { start: Date.parse(startDate), end: Date.parse(endDate) };
 }
 
-export function timesOf({ start, end }: Interval): Times {
+export function timesOf({ start, end }: Interval): Period {
   return { startDate: new Date(start).toISOString(), endDate: new Date(end).toISOString() };
 }
 

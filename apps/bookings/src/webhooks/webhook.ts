@@ -32,7 +32,7 @@ export interface Webhook {
   readonly lastUpdatedAt: string;
 }
 
-export interface Delivery {
+export interface WebhookDelivery {
   readonly id: string;
   readonly type: EventType;
   /** The facility of the booking. Null for a ping. */

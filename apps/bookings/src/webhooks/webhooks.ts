@@ -1,5 +1,6 @@
 // Creates and connects the parts of webhooks: the endpoints, the feeder (creates deliveries for changes), the worker
 // (sends the deliveries) and the periodic jobs.
+import type { MakeLink } from '@bay-booking/common/links';
 import type { Database } from '@bay-booking/service/database/database';
 import type { IdempotencyStore } from '@bay-booking/service/idempotency/store';
 import type { Logger } from '@bay-booking/service/logging';
@@ -7,23 +8,29 @@ import type { Metrics } from '@bay-booking/service/metrics';
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import { createSecretBox } from '@bay-booking/service/secret-box';
 import { Counter, Gauge } from 'prom-client';
+import type { AuditLog } from '../audit-log.ts';
 import type { FeedStore } from '../changes/feed/store.ts';
 import type { BookingState } from '../changes/log.ts';
-import type { SharedServices } from '../http/shared-services.ts';
+import type { Config } from '../config.ts';
 import { createWebhookEndpoints } from './api/endpoints.ts';
 import { createWebhookStore } from './api/store.ts';
 import { createCursorStore } from './delivery/cursor-store.ts';
 import { createDeliveryStore } from './delivery/delivery-store.ts';
 import { startFeeder } from './delivery/feeder.ts';
 import { createResend } from './delivery/resend-store.ts';
-import { type Outcome, outcomes, startWorker, type Worker } from './delivery/worker.ts';
+import { type DeliveryOutcome, outcomes, startWorker, type Worker } from './delivery/worker.ts';
 import { reencryptSecrets } from './reencrypt.ts';
 
 const dayMilliseconds = 86_400_000;
 /** How long ended deliveries are listed, in milliseconds. */
 const deliveryLifetime = 30 * dayMilliseconds;
 
-export interface WebhookOptions extends SharedServices {
+export interface WebhookOptions {
+  readonly config: Pick<Config, 'baseUrl' | 'webhookAllowNetworks'>;
+  readonly metrics: Metrics;
+  readonly link: MakeLink;
+  readonly audit: AuditLog;
+  readonly now: () => Date;
   readonly db: Database;
   /** The first key encrypts the signing secrets. The other keys only decrypt secrets that they encrypted earlier. */
   readonly keys: readonly Buffer[];
@@ -34,9 +41,8 @@ export interface WebhookOptions extends SharedServices {
   readonly logger: Logger;
 }
 
-export function createWebhooks(options: WebhookOptions) {
+export function connectWebhooks(options: WebhookOptions) {
   const { db, keys, bookingItem, feed, idempotency, logger, config, metrics, link, audit, now } = options;
-  const shared: SharedServices = { config, metrics, link, audit, now };
   // The worker limits the concurrent attempts of each webhook. Many webhooks may have the same host, so the limit of
   // connections to a host is high.
   const outbound = createOutboundClient({ allowNetworks: config.webhookAllowNetworks, maxConnectionsPerHost: 2_000 });
@@ -51,7 +57,10 @@ export function createWebhooks(options: WebhookOptions) {
 
   return {
     endpoints: createWebhookEndpoints({
-      ...shared,
+      config,
+      link,
+      audit,
+      now,
       store,
       deliveries,
       cursors,
@@ -76,8 +85,8 @@ export function createWebhooks(options: WebhookOptions) {
     ],
     /** Begins to deliver events. Returns a function that stops the deliveries. */
     start: () => {
-      worker = startWorker({ ...shared, store: deliveries, secretBox, outbound, countOutcome, logger });
-      const feeder = startFeeder({ ...shared, cursors, feed, bookingItem, wakeWorker, logger });
+      worker = startWorker({ now, store: deliveries, secretBox, outbound, countOutcome, logger });
+      const feeder = startFeeder({ now, cursors, feed, bookingItem, wakeWorker, logger });
       return async () => {
         await Promise.all([feeder.stop(), worker?.stop()]);
         outbound.close();
@@ -94,7 +103,7 @@ function observeDeliveries(
   { registry }: Metrics,
   oldestDue: () => Promise<Date | undefined>,
   now: () => Date,
-): (outcome: Outcome) => void {
+): (outcome: DeliveryOutcome) => void {
   const counter = new Counter({
     name: 'webhook_deliveries_total',
     help: 'Attempts to deliver an event, by outcome: delivered, retried (failed, repeated later) or failed (last attempt).',

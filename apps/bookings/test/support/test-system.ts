@@ -7,10 +7,10 @@ import { createMetrics } from '@bay-booking/service/metrics';
 import { createTestDatabase } from '@bay-booking/testkit/database';
 import { createTestIssuer, type TestIssuer, type TokenOptions } from '@bay-booking/testkit/issuer';
 import supertest from 'supertest';
-import { createApp } from '../../src/app.ts';
+import { createBookingsApp } from '../../src/app.ts';
 import type { Revocations } from '../../src/auth/revocations.ts';
-import type { SigningKeys } from '../../src/auth/signing-keys.ts';
-import { type Config, migrationsDirectory, readBookingsConfig } from '../../src/config.ts';
+import type { IssuerKeys } from '../../src/auth/signing-keys.ts';
+import { bookingsMigrations, type Config, readBookingsConfig } from '../../src/config.ts';
 import { distribution } from '../../src/database/distribution.ts';
 import { isoTimestamps } from '../../src/time/timestamps.ts';
 import { checkResponse } from './check-response.ts';
@@ -35,7 +35,7 @@ export interface TestSystem {
   readonly databaseUrl: string;
   readonly db: Database;
   readonly issuer: TestIssuer;
-  readonly signingKeys: SigningKeys;
+  readonly signingKeys: IssuerKeys;
   readonly revocations: Revocations;
   readonly logged: string[];
   /** The SQLSTATE of every statement that failed. */
@@ -81,7 +81,7 @@ export interface TestSystemOptions {
 export async function createTestSystem(options: TestSystemOptions = {}): Promise<TestSystem> {
   const { sharing, now = () => new Date(), poolMax = 10 } = options;
   // `distribution` has an effect only if the tests run on a Citus cluster.
-  const database = sharing ? undefined : await createTestDatabase({ migrations: migrationsDirectory, distribution });
+  const database = sharing ? undefined : await createTestDatabase({ migrations: bookingsMigrations, distribution });
   const databaseUrl = sharing?.databaseUrl ?? (database?.url as string);
   // By default, a `slow` response comes after 20 s. The service waits for the signing keys for only 4 s.
   const issuer =
@@ -91,7 +91,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     url: databaseUrl,
     applicationName: 'test',
     poolMax,
-    migrationsDirectory,
+    migrationsDirectory: bookingsMigrations,
     types: isoTimestamps,
   });
   const databaseErrors: string[] = [];
@@ -111,7 +111,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
     ...options.config,
   };
   const metrics = createMetrics('bookings');
-  const app = createApp({ config, db, logger, metrics, now, signingKeys: options.issuer ?? {} });
+  const app = createBookingsApp({ config, db, logger, metrics, now, signingKeys: options.issuer ?? {} });
   const { signingKeys, revocations } = app;
   // Without the list, every request gets 503. Some tests simulate that it cannot be read.
   if (options.readsRevocations !== false) await revocations.read().catch(() => {});

@@ -8,7 +8,6 @@ import { errorCode, isConnectionError, isOutage, isTransactionConflict } from '.
 import { createErrorInspector, type InspectError, isSchemaRelated } from './schema-version.ts';
 
 export { errorCode, isUnavailable, markAsUnavailable } from './errors.ts';
-export { collectDatabaseMetrics } from './metrics.ts';
 
 /** Converts a column's string to a JavaScript value, depending on the column's type. */
 export type TypeParsers = pg.CustomTypesConfig;

@@ -1,5 +1,5 @@
 // Translates a search to SQL conditions and says in which order PostgreSQL should read the bookings.
-import { hashOfBay, oneOf, type Size } from '../../database/sql.ts';
+import { equalsOneOf, hashOfBay, type Size } from '../../database/sql.ts';
 import { bookedRange } from '../storage/columns.ts';
 import type { BookingFilter, TimeFilter } from './filter.ts';
 import { filterCondition, filterNames } from './filters.ts';
@@ -26,7 +26,7 @@ const condition = (sql: string, ...values: readonly unknown[]): Condition => ({ 
 export function conditionsOf(criteria: Criteria): readonly Condition[] {
   const { facilities, bayIds, isActive, time, upcoming } = criteria;
   const now = instantText(criteria.now);
-  const conditions = [condition(`facility_id ${oneOf(sizeOf(facilities))}`, parameterOf(facilities))];
+  const conditions = [condition(`facility_id ${equalsOneOf(sizeOf(facilities))}`, parameterOf(facilities))];
   for (const name of filterNames) {
     if (criteria[name] === undefined) continue;
     const [sql, parameters] = filterCondition(name, sizeOf(criteria[name]));

@@ -2,7 +2,7 @@
 // OpenAPI document and the types derive from this table.
 import { textSchema } from '@bay-booking/common/text';
 import type { FromSchema } from 'json-schema-to-ts';
-import { oneOf, type Size } from '../../database/sql.ts';
+import { equalsOneOf, type Size } from '../../database/sql.ts';
 import { defaultPageSizes, listQuerySchema } from '../../http/pagination.ts';
 import { dateTimeSchema as dateTime, idsSchema } from '../../http/schemas.ts';
 import { metadataSchema } from '../schema.ts';
@@ -23,23 +23,23 @@ const contains = (column: string): string =>
   `else ${column} ~ ?::text end`;
 
 export const filters = {
-  ids: { schema: idsSchema('Booking IDs.'), condition: (size) => `id ${oneOf(size, 'uuid')}` },
+  ids: { schema: idsSchema('Booking IDs.'), condition: (size) => `id ${equalsOneOf(size, 'uuid')}` },
   externalBookingIds: {
     schema: idsSchema('External booking IDs.'),
-    condition: (size) => `external_booking_id ${oneOf(size)}`,
+    condition: (size) => `external_booking_id ${equalsOneOf(size)}`,
   },
   correlationIds: {
     schema: idsSchema('Correlation IDs.'),
-    condition: (size) => `correlation_id ${oneOf(size)}`,
+    condition: (size) => `correlation_id ${equalsOneOf(size)}`,
   },
   groupIds: {
     schema: idsSchema('Group IDs.'),
-    condition: (size) => `group_id ${oneOf(size, 'uuid')}`,
+    condition: (size) => `group_id ${equalsOneOf(size, 'uuid')}`,
   },
-  bayIds: { schema: idsSchema('Bay IDs.'), condition: (size) => `bay_id ${oneOf(size)}` },
+  bayIds: { schema: idsSchema('Bay IDs.'), condition: (size) => `bay_id ${equalsOneOf(size)}` },
   locationIds: {
     schema: idsSchema('Location IDs. They change the meaning of startDate and endDate.'),
-    condition: (size) => `location_id ${oneOf(size)}`,
+    condition: (size) => `location_id ${equalsOneOf(size)}`,
   },
   userAlias: {
     schema: { ...textSchema, description: 'The whole alias, case-sensitive.' },

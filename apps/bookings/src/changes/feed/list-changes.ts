@@ -1,20 +1,24 @@
 // Handles GET /api/booking-changes: returns a page of the change feed (OpenActive Realtime Paged Data Exchange 1.0). If
 // the page is empty and the client has sent `Prefer: wait`, the handler first waits for a change.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { waitSecondsOf } from '@bay-booking/service/http/api/preferences';
 import type { FromSchema } from 'json-schema-to-ts';
 import { revokedError } from '../../auth/access-token.ts';
+import type { CallerRequest } from '../../auth/caller.ts';
 import type { Revocations } from '../../auth/revocations.ts';
+import type { Config } from '../../config.ts';
 import { apiError } from '../../errors.ts';
-import type { ApiRequest, SharedServices } from '../../http/shared-services.ts';
 import type { BookingState } from '../log.ts';
 import { selectFacility } from '../select-facility.ts';
 import type { ChangeWatcher } from './change-watcher.ts';
 import { defaultFeedLimit, type feedQuerySchema } from './schema.ts';
-import type { Change, FeedStore } from './store.ts';
+import type { FeedChange, FeedStore } from './store.ts';
 
-export interface FeedServices extends SharedServices {
+export interface FeedServices {
+  readonly config: Pick<Config, 'baseUrl'>;
+  readonly link: MakeLink;
   readonly feed: FeedStore;
   readonly changeWatcher: ChangeWatcher;
   readonly revocations: Pick<Revocations, 'isRevoked'>;
@@ -22,7 +26,7 @@ export interface FeedServices extends SharedServices {
   readonly bookingItem: (state: BookingState) => object;
 }
 
-type FeedRequest = ApiRequest<FromSchema<typeof feedQuerySchema>>;
+type FeedRequest = CallerRequest<FromSchema<typeof feedQuerySchema>>;
 
 /** The query without `latest`, with its defaults. `removed` is described in schema.ts. */
 interface FeedPosition {
@@ -80,7 +84,7 @@ export function createChangeLister({ feed, changeWatcher, revocations, bookingIt
 
   function envelopeOf(
     { facilityId, afterChangeNumber, limit }: FeedPosition,
-    { changes, removed }: { readonly changes: readonly Change[]; readonly removed: number },
+    { changes, removed }: { readonly changes: readonly FeedChange[]; readonly removed: number },
   ) {
     const linkAfter = (number: number) =>
       link('GET', `${path}${writeQueryString({ facilityId, afterChangeNumber: number, removed, limit })}`);
@@ -89,7 +93,7 @@ export function createChangeLister({ feed, changeWatcher, revocations, bookingIt
     return { items, next: next.href, _links: { self: linkAfter(afterChangeNumber), next } };
   }
 
-  function itemOf({ bookingId, number, isDeleted, state, actor }: Change) {
+  function itemOf({ bookingId, number, isDeleted, state, actor }: FeedChange) {
     const item = { kind: 'Booking', id: bookingId, modified: number, actor };
     return isDeleted || !state
       ? { state: 'deleted', ...item }

@@ -1,12 +1,13 @@
 // Numbers the changes and reads the change feed: every booking of a facility at its latest change, in the order of
 // the change numbers.
 import { type Database, query, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { lockFacility } from '../../database/locks.ts';
 import { unavailable } from '../../errors.ts';
-import { compactFacility, lockFacility } from '../compaction.ts';
-import type { Actor, BookingState } from '../log.ts';
+import { compactFacility } from '../compaction.ts';
+import type { BookingState, ChangeActor } from '../log.ts';
 import { handleRestore } from '../restore.ts';
 
-export interface Change {
+export interface FeedChange {
   readonly number: number;
   /** The number of the change that brought the booking to this facility. */
   readonly firstNumber: number;
@@ -17,7 +18,7 @@ export interface Change {
    * last state is unknown.
    */
   readonly state: BookingState | null;
-  readonly actor: Actor;
+  readonly actor: ChangeActor;
 }
 
 interface Head {
@@ -27,19 +28,19 @@ interface Head {
   readonly hasUnnumberedChanges: boolean;
 }
 
-export interface ChangePage {
-  readonly changes: readonly Change[];
+export interface FeedPage {
+  readonly changes: readonly FeedChange[];
   /** The highest change number among the deletions that were removed after the retention period, or 0. */
   readonly removedNumber: number;
 }
 
 export interface LogPage {
-  readonly changes: readonly Change[];
+  readonly changes: readonly FeedChange[];
   /** Whether there may be changes after those of the page. */
   readonly hasMore: boolean;
 }
 
-// Change numbers are read as float8, because pg returns a bigint as a string.
+// FeedChange numbers are read as float8, because pg returns a bigint as a string.
 const headsStatement = `select id as "facilityId", change_number::float8 as "changeNumber",
   exists (
     select from booking_change where booking_change.facility_id = facility.id and number is null
@@ -131,16 +132,16 @@ export function createFeedStore(db: Database) {
     },
 
     /** Returns the changes after the number `after`, in order. Changes without a number are not included. */
-    changesAfter: async (facilityId: string, after: number, limit: number): Promise<ChangePage> => {
+    changesAfter: async (facilityId: string, after: number, limit: number): Promise<FeedPage> => {
       const values = [facilityId, after, limit];
-      const rows = await query<Change & Pick<ChangePage, 'removedNumber'>>(db, pageStatement, values);
+      const rows = await query<FeedChange & Pick<FeedPage, 'removedNumber'>>(db, pageStatement, values);
       const changes = rows.filter(({ bookingId }) => bookingId !== null);
       return { changes, removedNumber: rows[0]?.removedNumber ?? 0 };
     },
 
     /** Returns the next `limit` changes after the number `after`, of each booking only the last one of these. */
     logAfter: async (facilityId: string, after: number, limit: number): Promise<LogPage> => {
-      const changes = await query<Change>(db, logStatement, [facilityId, after, limit]);
+      const changes = await query<FeedChange>(db, logStatement, [facilityId, after, limit]);
       const lastOfBooking = new Map(changes.map((change) => [change.bookingId, change]));
       return {
         changes: changes.filter((change) => lastOfBooking.get(change.bookingId) === change),
@@ -168,6 +169,6 @@ export async function findLatestChange(
   tx: Transaction,
   facilityId: string,
   bookingId: string,
-): Promise<Change | undefined> {
-  return (await query<Change>(tx, latestStatement, [facilityId, bookingId]))[0];
+): Promise<FeedChange | undefined> {
+  return (await query<FeedChange>(tx, latestStatement, [facilityId, bookingId]))[0];
 }

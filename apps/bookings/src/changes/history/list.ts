@@ -1,19 +1,24 @@
 // Handles GET /api/bookings/{id}/history and GET /api/booking-history.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
 import type { PageRequest } from '@bay-booking/common/page';
 import type { FromSchema } from 'json-schema-to-ts';
+import type { CallerRequest } from '../../auth/caller.ts';
+import type { Config } from '../../config.ts';
 import { isUuid } from '../../database/tagged-id.ts';
 import { apiError } from '../../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../../http/pagination.ts';
-import type { ApiRequest, SharedServices } from '../../http/shared-services.ts';
 import { findReversedIntervalErrors, parseDates } from '../../time/date-times.ts';
 import type { FeedStore } from '../feed/store.ts';
 import type { BookingState } from '../log.ts';
 import { selectFacility } from '../select-facility.ts';
 import type { historyQuerySchema } from './schema.ts';
-import type { Entry, HistoryStore } from './store.ts';
+import type { HistoryEntry, HistoryStore } from './store.ts';
 
-export interface HistoryServices extends SharedServices {
+export interface HistoryServices {
+  readonly config: Pick<Config, 'baseUrl' | 'historyRetentionDays'>;
+  readonly now: () => Date;
+  readonly link: MakeLink;
   readonly history: HistoryStore;
   readonly feed: Pick<FeedStore, 'numberChanges'>;
   /** Returns a booking as an item of a list. */
@@ -30,7 +35,7 @@ const oldestEntry = ({ config, now }: HistoryServices): Date =>
 /** @throws {ApiError} 404 if no facility of the token has a history of the booking */
 export async function listBookingHistory(
   services: HistoryServices,
-  { params: { id = '' }, query, caller: { facilities } }: ApiRequest<Partial<PageRequest>>,
+  { params: { id = '' }, query, caller: { facilities } }: CallerRequest<Partial<PageRequest>>,
 ): Promise<EndpointResponse> {
   const { history, bookingItem, link } = services;
   const page = pageRequest(query, defaultPageSizes.history);
@@ -42,7 +47,7 @@ export async function listBookingHistory(
 
 export async function listHistory(
   services: HistoryServices,
-  { query, validationErrors, caller }: ApiRequest<FromSchema<typeof historyQuerySchema>>,
+  { query, validationErrors, caller }: CallerRequest<FromSchema<typeof historyQuerySchema>>,
 ): Promise<EndpointResponse> {
   const { history, feed, bookingItem, link, config } = services;
   const { bayIds, subject, clientId, action } = query;
@@ -62,7 +67,7 @@ export async function listHistory(
 }
 
 function entryJson(
-  { version, action, at, actor, requestId, before, after }: Entry,
+  { version, action, at, actor, requestId, before, after }: HistoryEntry,
   bookingItem: HistoryServices['bookingItem'],
 ) {
   // An erasure has also changed the earlier entries, so it shows no change.

@@ -3,15 +3,15 @@ import type { PageRequest } from '@bay-booking/common/page';
 import type { Database } from '@bay-booking/service/database/database';
 import { queryPage } from '@bay-booking/service/page-statements';
 import { hashOfBay, timeRange } from '../../database/sql.ts';
-import { type Actor, type BookingState, type ChangeAction, timeOfState } from '../log.ts';
+import { type BookingState, type ChangeAction, type ChangeActor, timeOfState } from '../log.ts';
 
-export interface Entry {
+export interface HistoryEntry {
   readonly facilityId: string;
   readonly bookingId: string;
   readonly version: number;
   readonly action: ChangeAction;
   readonly at: string;
-  readonly actor: Actor;
+  readonly actor: ChangeActor;
   readonly requestId: string | null;
   readonly before: BookingState | null;
   readonly after: BookingState | null;
@@ -47,13 +47,13 @@ export function createHistoryStore(db: Database) {
   return {
     /** Returns entries since `oldest`, oldest first. */
     ofBooking: (facilities: readonly string[], id: string, oldest: Date, page: PageRequest) =>
-      queryPage<Entry>(db, ofBooking, [facilities, id, oldest.toISOString()], page),
+      queryPage<HistoryEntry>(db, ofBooking, [facilities, id, oldest.toISOString()], page),
 
     /** Returns entries since `oldest`, newest first. Changes without a number are not included. */
     ofFacility: (filter: HistoryFilter, oldest: Date, page: PageRequest) => {
       const { from, values } = selectEntries(filter, oldest);
       const orderBy = 'at desc, booking_id desc, version desc';
-      return queryPage<Entry>(db, { columns, from, orderBy }, values, page);
+      return queryPage<HistoryEntry>(db, { columns, from, orderBy }, values, page);
     },
   };
 }

@@ -29,7 +29,7 @@ import {
   pingWebhook,
   replayChanges,
   resendDelivery,
-  rotateSecret,
+  rotateWebhookSecret,
   updateWebhook,
 } from './manage.ts';
 import { registerWebhook } from './register.ts';
@@ -155,7 +155,7 @@ export function createWebhookEndpoints(services: WebhookServices) {
     }),
     defineEndpoint({
       operationId: 'rotateWebhookSecret',
-      clientFunction: 'webhooks.rotateSecret',
+      clientFunction: 'webhooks.rotateWebhookSecret',
       method: 'POST',
       access: 'write',
       path: '/api/webhooks/{id}/rotate',
@@ -166,7 +166,7 @@ export function createWebhookEndpoints(services: WebhookServices) {
         'registered the webhook (of a personal access token, every one of its account) can rotate.',
       params,
       success: { ...successWithSecret, description: 'The webhook with its new secret.' },
-      handle: (request) => rotateSecret(services, request),
+      handle: (request) => rotateWebhookSecret(services, request),
     }),
     defineEndpoint({
       operationId: 'pingWebhook',

@@ -1,7 +1,7 @@
 // Creates the examples of webhooks and deliveries for the OpenAPI document.
 import type { MakeLink } from '@bay-booking/common/links';
 import { defaultPageSizes, listExample } from '../../http/pagination.ts';
-import { bookingEvents, type Delivery } from '../webhook.ts';
+import { bookingEvents, type WebhookDelivery } from '../webhook.ts';
 import { webhookPath, webhookResource } from './resource.ts';
 import type { FacilityWebhook } from './store.ts';
 
@@ -54,7 +54,7 @@ export function facilityWebhookListExample(link: MakeLink) {
 }
 
 export function deliveryListExample(link: MakeLink) {
-  const delivery: Delivery = {
+  const delivery: WebhookDelivery = {
     id: exampleDeliveryId,
     type: 'booking.created',
     facilityId: 'fac-north',

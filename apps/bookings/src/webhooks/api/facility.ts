@@ -1,16 +1,16 @@
 // Handles the requests of owners and staff that list the webhooks of a facility, and take the facility out of one.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { PageRequest } from '@bay-booking/common/page';
+import type { CallerRequest } from '../../auth/caller.ts';
 import { isUuid } from '../../database/tagged-id.ts';
 import { apiError } from '../../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../../http/pagination.ts';
-import type { ApiRequest } from '../../http/shared-services.ts';
 import type { Webhook } from '../webhook.ts';
 import type { WebhookServices } from './services.ts';
 
 export async function listFacilityWebhooks(
   services: WebhookServices,
-  request: ApiRequest<Partial<PageRequest>>,
+  request: CallerRequest<Partial<PageRequest>>,
 ): Promise<EndpointResponse> {
   const { query, caller } = request;
   const facilityId = managedFacility(request);
@@ -25,7 +25,10 @@ export async function listFacilityWebhooks(
   return listResponse({ path, query, page }, items, total, services.link);
 }
 
-export async function removeFacilityWebhook(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
+export async function removeFacilityWebhook(
+  services: WebhookServices,
+  request: CallerRequest,
+): Promise<EndpointResponse> {
   const facilityId = managedFacility(request);
   const { webhookId = '' } = request.params;
   const expectFacility = ({ facilityIds }: Webhook): void => {
@@ -38,7 +41,7 @@ export async function removeFacilityWebhook(services: WebhookServices, request: 
 }
 
 /** @throws {ApiError} 404 if the token does not name the facility */
-function managedFacility({ params: { id = '' }, caller }: ApiRequest): string {
+function managedFacility({ params: { id = '' }, caller }: CallerRequest): string {
   if (!caller.facilities.includes(id)) throw apiError('ERR00404');
   return id;
 }

@@ -4,12 +4,11 @@ import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ApiError } from '@bay-booking/common/errors';
 import type { PageRequest } from '@bay-booking/common/page';
-import type { Caller } from '../../auth/caller.ts';
+import type { Caller, CallerRequest } from '../../auth/caller.ts';
 import { isUuid } from '../../database/tagged-id.ts';
 import { apiError, badRequest, problemsOf, tooManyRequests } from '../../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../../http/pagination.ts';
-import { checkIfMatch, versionedResponse } from '../../http/response.ts';
-import type { ApiRequest } from '../../http/shared-services.ts';
+import { checkResourceEtag, versionedResponse } from '../../http/response.ts';
 import { maxReplayedEvents } from '../delivery/cursor-store.ts';
 import { type DeliveryState, newSecret, type Webhook } from '../webhook.ts';
 import { namesAllFacilities, webhookPath, webhookResource, withSecret } from './resource.ts';
@@ -19,13 +18,13 @@ import { expectAllFacilities, expectCreator, findWebhook, type WebhookServices }
 /** How long the previous secret also signs deliveries after a rotation. */
 const previousSecretMilliseconds = 24 * 3_600_000;
 
-export async function getWebhook(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
+export async function getWebhook(services: WebhookServices, request: CallerRequest): Promise<EndpointResponse> {
   return responseOf(services, request, await findWebhook(services, request));
 }
 
 export async function listWebhooks(
   { store, link }: WebhookServices,
-  { query, caller }: ApiRequest<Partial<PageRequest>>,
+  { query, caller }: CallerRequest<Partial<PageRequest>>,
 ): Promise<EndpointResponse> {
   const page = pageRequest(query, defaultPageSizes.webhooks);
   const { rows, total } = await store.list(caller, page);
@@ -35,7 +34,7 @@ export async function listWebhooks(
 
 export async function updateWebhook(
   services: WebhookServices,
-  request: ApiRequest<unknown, RequestedWebhook & { readonly state?: 'active' | 'paused' }>,
+  request: CallerRequest<unknown, RequestedWebhook & { readonly state?: 'active' | 'paused' }>,
 ): Promise<EndpointResponse> {
   const { body, caller } = request;
   const webhook = await findWebhook(services, request);
@@ -73,7 +72,7 @@ export async function updateWebhook(
 }
 
 /** Takes the facilities of the token out of the webhook, which deletes a webhook that keeps none. */
-export async function deleteWebhook(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
+export async function deleteWebhook(services: WebhookServices, request: CallerRequest): Promise<EndpointResponse> {
   const { id } = await findWebhook(services, request);
   const { facilities } = request.caller;
   const before = await services.store.takeOut(id, facilities, ifMatchCheck(services, request));
@@ -84,7 +83,10 @@ export async function deleteWebhook(services: WebhookServices, request: ApiReque
   return { status: 204 };
 }
 
-export async function rotateSecret(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
+export async function rotateWebhookSecret(
+  services: WebhookServices,
+  request: CallerRequest,
+): Promise<EndpointResponse> {
   const { caller } = request;
   const webhook = await findWebhook(services, request);
   expectAllFacilities(services, webhook, caller);
@@ -100,7 +102,7 @@ export async function rotateSecret(services: WebhookServices, request: ApiReques
   return withSecret(responseOf(services, request, await findWebhook(services, request)), secret);
 }
 
-export async function pingWebhook(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
+export async function pingWebhook(services: WebhookServices, request: CallerRequest): Promise<EndpointResponse> {
   const webhook = await findWebhook(services, request);
   expectAllFacilities(services, webhook, request.caller);
   const at = services.now();
@@ -116,7 +118,7 @@ export async function pingWebhook(services: WebhookServices, request: ApiRequest
  */
 export async function replayChanges(
   services: WebhookServices,
-  request: ApiRequest<unknown, { readonly facilityId?: string; readonly afterChangeNumber?: number }>,
+  request: CallerRequest<unknown, { readonly facilityId?: string; readonly afterChangeNumber?: number }>,
 ): Promise<EndpointResponse> {
   const { facilityId = '', afterChangeNumber = 0 } = request.body;
   const { feed, cursors, now } = services;
@@ -157,7 +159,7 @@ function tooManyEvents(retryAt: Date, now: Date): ApiError {
 
 export async function listDeliveries(
   services: WebhookServices,
-  request: ApiRequest<Partial<PageRequest> & { readonly state?: DeliveryState }>,
+  request: CallerRequest<Partial<PageRequest> & { readonly state?: DeliveryState }>,
 ): Promise<EndpointResponse> {
   const { query, caller } = request;
   const webhook = await findWebhook(services, request);
@@ -172,7 +174,7 @@ function deliveryFilter(webhook: Webhook, caller: Caller) {
   return { webhookId: webhook.id, facilityIds: caller.facilities, hasPings };
 }
 
-export async function resendDelivery(services: WebhookServices, request: ApiRequest): Promise<EndpointResponse> {
+export async function resendDelivery(services: WebhookServices, request: CallerRequest): Promise<EndpointResponse> {
   const { deliveryId = '' } = request.params;
   const webhook = await findWebhook(services, request);
   const at = services.now();
@@ -186,11 +188,11 @@ export async function resendDelivery(services: WebhookServices, request: ApiRequ
   return { status: 202 };
 }
 
-function responseOf({ link }: WebhookServices, { caller }: ApiRequest, webhook: Webhook): EndpointResponse {
+function responseOf({ link }: WebhookServices, { caller }: CallerRequest, webhook: Webhook): EndpointResponse {
   return versionedResponse(webhookResource(webhook, caller, link));
 }
 
 /** Returns the function that checks If-Match when the store has locked the webhook. */
-function ifMatchCheck({ link }: WebhookServices, { header, caller }: ApiRequest): (webhook: Webhook) => void {
-  return (webhook) => checkIfMatch(header('if-match'), webhookResource(webhook, caller, link));
+function ifMatchCheck({ link }: WebhookServices, { header, caller }: CallerRequest): (webhook: Webhook) => void {
+  return (webhook) => checkResourceEtag(header('if-match'), webhookResource(webhook, caller, link));
 }

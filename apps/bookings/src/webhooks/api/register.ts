@@ -2,11 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { StoredResponse } from '@bay-booking/service/idempotency/store';
-import { ownerOf } from '../../auth/caller.ts';
+import { type CallerRequest, ownerOf } from '../../auth/caller.ts';
 import { badRequest, problemsOf } from '../../errors.ts';
 import { createdResponse } from '../../http/response.ts';
-import type { ApiRequest } from '../../http/shared-services.ts';
-import { createOnce } from '../../idempotency/idempotency.ts';
+import { createWithKey } from '../../idempotency/idempotency.ts';
 import { bookingEvents, newSecret, type Webhook } from '../webhook.ts';
 import { webhookResource, withSecret } from './resource.ts';
 import { findWebhookErrors, type RequestedWebhook } from './schema.ts';
@@ -14,7 +13,7 @@ import { creatorOf, type WebhookServices } from './services.ts';
 
 export function registerWebhook(
   services: WebhookServices,
-  request: ApiRequest<unknown, RequestedWebhook>,
+  request: CallerRequest<unknown, RequestedWebhook>,
 ): Promise<EndpointResponse> {
   const { store, idempotency, secretBox, link } = services;
   const { body, validationErrors, caller } = request;
@@ -29,7 +28,7 @@ export function registerWebhook(
     body: { webhook: body },
     validationErrors: [...validationErrors, ...webhookErrors],
   };
-  return createOnce(creation, { idempotency, now, readStored }, async (keyed, errors) => {
+  return createWithKey(creation, { idempotency, now, readStored }, async (keyed, errors) => {
     if (errors.length > 0) throw badRequest(problemsOf(errors));
     const at = now.toISOString();
     const webhook: Webhook = {

@@ -1,21 +1,26 @@
 // Defines what webhook handlers need and finds a webhook of an owner.
-
+import type { MakeLink } from '@bay-booking/common/links';
 import type { IdempotencyStore } from '@bay-booking/service/idempotency/store';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { SecretBox } from '@bay-booking/service/secret-box';
-import { type Caller, isPersonalAccessToken } from '../../auth/caller.ts';
+import type { AuditLog } from '../../audit-log.ts';
+import { type Caller, type CallerRequest, isPersonalAccessToken } from '../../auth/caller.ts';
 import { tokenError } from '../../auth/challenges.ts';
 import type { FeedStore } from '../../changes/feed/store.ts';
+import type { Config } from '../../config.ts';
 import { isUuid } from '../../database/tagged-id.ts';
 import { apiError } from '../../errors.ts';
-import type { ApiRequest, SharedServices } from '../../http/shared-services.ts';
 import type { CursorStore } from '../delivery/cursor-store.ts';
 import type { DeliveryStore } from '../delivery/delivery-store.ts';
 import type { Resend } from '../delivery/resend-store.ts';
 import type { Webhook } from '../webhook.ts';
 import type { WebhookStore } from './store.ts';
 
-export interface WebhookServices extends SharedServices {
+export interface WebhookServices {
+  readonly config: Pick<Config, 'baseUrl'>;
+  readonly link: MakeLink;
+  readonly audit: AuditLog;
+  readonly now: () => Date;
   readonly store: WebhookStore;
   readonly deliveries: DeliveryStore;
   readonly cursors: CursorStore;
@@ -34,7 +39,7 @@ export interface WebhookServices extends SharedServices {
  */
 export async function findWebhook(
   { store }: WebhookServices,
-  { params: { id = '' }, caller }: ApiRequest,
+  { params: { id = '' }, caller }: CallerRequest,
 ): Promise<Webhook> {
   const found = isUuid(id) ? await store.find(caller, id) : undefined;
   if (!found) throw apiError('ERR00404');

@@ -8,7 +8,7 @@
 import type { PageRequest } from '@bay-booking/common/page';
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { queryPage } from '@bay-booking/service/page-statements';
-import type { Delivery, DeliveryState } from '../webhook.ts';
+import type { DeliveryState, WebhookDelivery } from '../webhook.ts';
 import { deliveryStatements, failBatch, pageOfDeliveries } from './delivery-statements.ts';
 
 /** How long only the instance that has leased a delivery may attempt it. An attempt takes 15 s at most. */
@@ -16,7 +16,7 @@ const leaseMilliseconds = 30_000;
 /** The maximum number of deliveries that one statement deletes. */
 const deleteBatch = 1_000;
 
-export interface NewDelivery extends Pick<Delivery, 'id' | 'type' | 'facilityId' | 'bookingId' | 'modified'> {
+export interface NewDelivery extends Pick<WebhookDelivery, 'id' | 'type' | 'facilityId' | 'bookingId' | 'modified'> {
   readonly body: string;
 }
 
@@ -119,7 +119,7 @@ export function createDeliveryStore(db: Database) {
      * Reads a page of the deliveries of a webhook. If `state` is undefined, the page contains deliveries in any state.
      */
     list: ({ webhookId, facilityIds, hasPings }: DeliveryFilter, state: DeliveryState | undefined, page: PageRequest) =>
-      queryPage<Delivery>(db, pageOfDeliveries, [webhookId, facilityIds, hasPings, state ?? null], page),
+      queryPage<WebhookDelivery>(db, pageOfDeliveries, [webhookId, facilityIds, hasPings, state ?? null], page),
 
     /** In batches, ends deliveries that are no longer sent, and deletes those that ended before `before`. */
     deleteExpired: async (before: Date): Promise<void> => {

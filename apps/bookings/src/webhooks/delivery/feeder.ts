@@ -5,9 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '@bay-booking/service/logging';
 import { type Loop, startLoop } from '@bay-booking/service/periodic';
-import type { Change, FeedStore, LogPage } from '../../changes/feed/store.ts';
+import type { FeedChange, FeedStore, LogPage } from '../../changes/feed/store.ts';
 import { type BookingState, erasedText } from '../../changes/log.ts';
-import type { SharedServices } from '../../http/shared-services.ts';
 import type { BookingEvent } from '../webhook.ts';
 import type { Cursor, CursorMove, CursorStore, Replay } from './cursor-store.ts';
 import type { NewDelivery } from './delivery-store.ts';
@@ -17,7 +16,8 @@ const pollMilliseconds = 500;
 /** Each cursor moves by at most this number of changes before the next cursor moves. */
 const pageSize = 500;
 
-export interface FeederOptions extends SharedServices {
+export interface FeederOptions {
+  readonly now: () => Date;
   readonly cursors: Pick<CursorStore, 'findActive' | 'findReplays' | 'advance'>;
   readonly feed: Pick<FeedStore, 'numberChanges' | 'changesAfter' | 'logAfter'>;
   /** Returns a booking as an item of a list. */
@@ -96,7 +96,7 @@ async function addNewChanges(
 /** The receiver does not know bookings that came to the facility after `number`. */
 const typeAfter =
   (number: number) =>
-  ({ isDeleted, firstNumber }: Change): BookingEvent => {
+  ({ isDeleted, firstNumber }: FeedChange): BookingEvent => {
     if (isDeleted) return 'booking.deleted';
     return firstNumber > number ? 'booking.created' : 'booking.updated';
   };
@@ -104,7 +104,7 @@ const typeAfter =
 /** Adds deliveries for a page of changes that a replay sends again. Returns whether the replay has more changes. */
 async function addReplayedChanges(
   cursor: Replay,
-  changes: readonly Change[],
+  changes: readonly FeedChange[],
   options: FeederOptions,
 ): Promise<boolean> {
   const { replayNumber: from, replayUntil: until, replayFrom } = cursor;
@@ -123,8 +123,8 @@ async function addReplayedChanges(
 async function advanceCursor(
   cursor: Cursor,
   move: Omit<CursorMove, 'personal'>,
-  changes: readonly Change[],
-  typeOf: (change: Change) => BookingEvent,
+  changes: readonly FeedChange[],
+  typeOf: (change: FeedChange) => BookingEvent,
   { cursors, bookingItem, wakeWorker, now }: FeederOptions,
 ): Promise<boolean> {
   const at = now();
@@ -148,7 +148,7 @@ async function advanceCursor(
 export function eventBody(
   type: BookingEvent,
   facilityId: string,
-  { number: modified, isDeleted, state, actor }: Change,
+  { number: modified, isDeleted, state, actor }: FeedChange,
   bookingItem: (state: BookingState) => object,
   at: Date,
 ): string | undefined {

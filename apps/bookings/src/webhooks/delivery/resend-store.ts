@@ -2,7 +2,7 @@
 import { type Database, query, Rollback, transaction } from '@bay-booking/service/database/database';
 import { type FeedStore, findLatestChange } from '../../changes/feed/store.ts';
 import type { BookingState } from '../../changes/log.ts';
-import type { Delivery } from '../webhook.ts';
+import type { WebhookDelivery } from '../webhook.ts';
 import { countReplayed } from './cursor-store.ts';
 import { ofFacilities } from './delivery-statements.ts';
 import type { DeliveryFilter } from './delivery-store.ts';
@@ -16,7 +16,7 @@ where ${ofFacilities} and id = $4`,
 where id = $2 and webhook_id = $1`,
 };
 
-type Sent = Pick<Delivery, 'type' | 'modified'> & { readonly body: string };
+type Sent = Pick<WebhookDelivery, 'type' | 'modified'> & { readonly body: string };
 
 export interface ResendOptions {
   readonly db: Database;
@@ -36,7 +36,7 @@ export function createResend({ db, feed, bookingItem }: ResendOptions) {
       // Locks the webhook, so that an erasure waits for the new body, or this transaction reads what the erasure left.
       const retryAt = await countReplayed(tx, webhookId, 1, at);
       if (retryAt) return retryAt;
-      type Found = Pick<Delivery, 'type' | 'facilityId' | 'bookingId'>;
+      type Found = Pick<WebhookDelivery, 'type' | 'facilityId' | 'bookingId'>;
       const [found] = await query<Found>(tx, statements.find, [webhookId, facilityIds, hasPings, id]);
       const sent = found && (await render(found));
       if (!sent) throw new Rollback('unknown');

@@ -4,7 +4,6 @@
 // webhook has its own limit of concurrent attempts, and the owners share those of the instance in turn, so a receiver
 // that never responds delays only its own events.
 import { startLoop } from '@bay-booking/service/periodic';
-import type { SharedServices } from '../../http/shared-services.ts';
 import { type AttemptOptions, attempt } from './attempt.ts';
 import type { AttemptResult, DeliveryStore, LeasedDelivery } from './delivery-store.ts';
 import { maxFailingTime } from './schedule.ts';
@@ -15,11 +14,11 @@ const limits = { perWebhook: 20, perFailingWebhook: 2, total: 1_000 } as const;
 const pollMilliseconds = 500;
 
 export const outcomes = ['delivered', 'retried', 'failed'] as const;
-export type Outcome = (typeof outcomes)[number];
+export type DeliveryOutcome = (typeof outcomes)[number];
 
-export interface WorkerOptions extends SharedServices, AttemptOptions {
+export interface WorkerOptions extends AttemptOptions {
   readonly store: Pick<DeliveryStore, 'lease' | 'record'>;
-  readonly countOutcome: (outcome: Outcome) => void;
+  readonly countOutcome: (outcome: DeliveryOutcome) => void;
 }
 
 export type Worker = ReturnType<typeof startWorker>;
