@@ -121,20 +121,22 @@ describe('modules of an app', () => {
       ].sort();
     expect(importersOf(`${signIn}new-session-store.ts`)).toEqual(['interaction/sign-in/start-session.ts']);
     expect(importersOf('apps/auth/src/oidc/sessions.ts').filter((from) => !from.startsWith('oidc/'))).toEqual([
-      'composition/provider.ts',
+      'app.ts',
       'interaction/sign-in/browser-session.ts',
       'interaction/sign-in/start-session.ts',
+      'pages.ts',
     ]);
     expect(importersOf(`${signIn}start-session.ts`)).toEqual([
-      'account/security-pages.ts',
-      'composition/pages.ts',
+      'account-pages/security-pages.ts',
       'interaction/routes.ts',
       'interaction/second-factor-pages.ts',
       'interaction/sign-in/password-reset-routes.ts',
       'interaction/sign-in/sign-in-context.ts',
       'interaction/sign-in/sign-in-pages.ts',
       'interaction/sign-in/social-routes.ts',
+      'pages.ts',
       'portal/invitations/acceptance-pages.ts',
+      'portal/portal.ts',
     ]);
   });
 

@@ -1,21 +1,17 @@
-// Creates every part of auth and its Express application: the only composition root, with composition/.
+// Creates every part of auth and its Express application: the only composition root, with services.ts and pages.ts.
 import { connectDatabase, logOutages } from '@bay-booking/service/database/database';
 import { collectDatabaseMetrics } from '@bay-booking/service/database/metrics';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
-import { startLoop } from '@bay-booking/service/periodic';
+import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import { type Express, type RequestHandler, Router } from 'express';
-import { eraseLateEvents } from './account/deletion-store.ts';
-import { deleteExpiredRows } from './accounts/expired-rows-store.ts';
 import { createAudit } from './audit/audit.ts';
-import { sendExpiryReminders } from './clients/expiry-reminder-store.ts';
-import { composeAccounts } from './composition/accounts.ts';
-import { composePages } from './composition/pages.ts';
-import { composeProvider } from './composition/provider.ts';
+import { createClientStore } from './clients/store.ts';
 import { type AuthConfig, migrationsDirectory } from './config.ts';
 import { createFailureCounterFactory } from './guard/failure-counter.ts';
+import { createPushedRequestLimit } from './guard/usage-limit.ts';
 import {
   dropEmptyParameters,
   normaliseAuthorization,
@@ -24,21 +20,40 @@ import {
 } from './http/corrected-request.ts';
 import { allowCrossOrigin } from './http/cors.ts';
 import { handleError } from './http/errors.ts';
+import { createRateLimit } from './http/rate-limit.ts';
 import { limitQuery, type RejectRequest } from './http/request-limits.ts';
+import { startJobs } from './jobs.ts';
 import { createAuthorize } from './management/authorize.ts';
 import { createAccountManagement } from './management/management.ts';
 import { countEvents, observeKeys } from './metrics.ts';
+import { createConsentGrants } from './oidc/authorization/consent-grants.ts';
+import { createDeviceSignIn } from './oidc/authorization/device-sign-in.ts';
+import { createInteractions } from './oidc/authorization/interactions.ts';
+import { createBrowserCookies } from './oidc/cookies.ts';
 import { createRejectRequest, readForms } from './oidc/endpoints/rewritten-requests.ts';
 import { createUserinfo } from './oidc/endpoints/userinfo.ts';
 import { machinePaths, methodsOf, openPaths, pagePaths, protocolPaths, routeTemplate } from './oidc/paths.ts';
-import { createProvider } from './oidc/provider.ts';
+import { createProvider, type ProviderOptions } from './oidc/provider.ts';
 import { createProviderManager, type ProviderManager } from './oidc/provider-manager.ts';
+import { createScopeTable } from './oidc/scopes.ts';
+import { createProviderSessions } from './oidc/sessions.ts';
+import { createArtifactStore } from './oidc/storage/artifacts.ts';
+import { createDeviceCodes } from './oidc/storage/device-codes.ts';
+import { createEndSession } from './oidc/storage/sessions.ts';
+import { createProofVerifier, nonceSecretOf } from './oidc/tokens/dpop.ts';
 import { createSendLogoutToken } from './oidc/tokens/logout-tokens.ts';
+import { createReplayDetection } from './oidc/tokens/replay-detection.ts';
+import { createResourceServer } from './oidc/tokens/resource-server.ts';
+import { createTokenLifetimes } from './oidc/tokens/token-lifetimes.ts';
 import { createLogoutTokenSender } from './outbox/logout-tokens.ts';
 import { createMailSender } from './outbox/mailer.ts';
 import { createOutbox } from './outbox/outbox.ts';
+import { createPages } from './pages.ts';
 import { revocationRoutes } from './revocations/endpoint.ts';
+import { createRevocationStore } from './revocations/store.ts';
+import { createServices } from './services.ts';
 import { createKeyStore } from './signing-keys/store.ts';
+import { createSocialProviders } from './social/settings.ts';
 
 export interface AppDependencies {
   readonly config: AuthConfig;
@@ -71,56 +86,98 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   logOutages(db, logger);
   const audit = countEvents(createAudit({ db, logger }), metrics);
   const createCounter = createFailureCounterFactory(db);
+  const clients = createClientStore({ db, audit, accessTokenTtl: config.accessTokenTtl });
+  const revocations = createRevocationStore({ db });
+  const outbound = createOutboundClient({ allowNetworks: config.outboundAllowNetworks });
+  const socialProviders = createSocialProviders(config.socialProviders);
 
-  // The provider needs most other parts, so they get its manager later.
+  // Most of what follows uses the provider, which gets its manager last.
   let manager: ProviderManager | undefined;
   const provider = () => (manager as ProviderManager).provider();
-  // The first check may come before the manager has tried to load the keys.
-  const isReady = (): boolean => manager?.isReady() === true;
   const mailSender = createMailSender(config, logger);
-  const logoutTokenSender = createLogoutTokenSender(audit, createSendLogoutToken(provider), isReady);
+  const logoutTokenSender = createLogoutTokenSender(
+    audit,
+    createSendLogoutToken(provider),
+    // The first check may come before the manager has tried to load the keys.
+    () => manager?.isReady() === true,
+  );
   const senders = { mail: mailSender.sender, 'logout-token': logoutTokenSender };
   const outbox = createOutbox({ db, logger, metrics, senders });
+  const services = createServices({ config, logger, db, audit, outbox, createCounter });
+  const { accounts, emails, facilityEmails, invitations, mailer } = services;
 
-  const accounts = composeAccounts({ config, logger, db, audit, outbox, createCounter });
-  const protocol = composeProvider({ config, db, outbox, createCounter, provider });
-  const pages = composePages({ config, db, audit, outbox, createCounter, accounts, protocol });
-  const { providerPages, providers } = pages;
-  const { emails, mailer } = accounts;
-  const { lifetimes, outbound, revocations, scopes } = protocol;
+  const scopes = createScopeTable(config.scopeBase);
+  const resource = createResourceServer({ scopes, audience: config.bookingsAudience, issuer: config.issuer });
+  const lifetimes = createTokenLifetimes(config);
+  const artifacts = createArtifactStore({ db });
+  const deviceCodes = createDeviceCodes({ db, artifacts });
+  const endSession = createEndSession({ db, sendLogoutTokens: outbox.wake });
+  const recordFirstUse = createReplayDetection(artifacts);
+  const proofs = createProofVerifier({ secret: nonceSecretOf(config), recordFirstUse });
+  const pages = createPages({
+    config,
+    db,
+    audit,
+    outbox,
+    scopes,
+    clients,
+    services,
+    providers: socialProviders,
+    cookies: createBrowserCookies(provider, config.issuer),
+    interactions: createInteractions(provider),
+    providerSessions: createProviderSessions(provider, artifacts, endSession),
+    grants: createConsentGrants(provider, resource),
+    findDeviceRequest: createDeviceSignIn(provider, config.issuer, deviceCodes, lifetimes.deviceCode),
+  });
+  const providerOptions: ProviderOptions = {
+    config,
+    logger,
+    db,
+    audit,
+    outbound,
+    scopes,
+    resource,
+    lifetimes,
+    artifacts,
+    deviceCodes,
+    endSession,
+    recordFirstUse,
+    revocations,
+    proofs,
+    tokenRateLimit: createRateLimit(config.rateLimitPerMinute),
+    limitPushedRequests: createPushedRequestLimit(createCounter),
+    accounts,
+    clients,
+    factors: services.factors,
+    consents: services.consents,
+    signIn: services.signIn,
+    attempts: services.attempts,
+    socialIdentities: services.socialIdentities,
+    socialProviders,
+    pages: pages.providerPages,
+  };
   // The manager creates a new provider whenever the signing keys change.
   const providerManager = await createProviderManager({
     logger,
     keyStore: createKeyStore({ db, encryptionKeys: config.encryptionKeys }),
     tokenLifetimeSeconds: lifetimes.longestSigned,
-    createProvider: (keys) =>
-      createProvider({ ...accounts, ...protocol, config, logger, db, audit, providerPages, providers }, keys),
+    createProvider: (keys) => createProvider(providerOptions, keys),
   });
   manager = providerManager;
   observeKeys(metrics, providerManager.keys);
-
-  const reminders = startLoop({
-    name: 'remind of expiring tokens',
-    intervalMs: 60_000,
-    logger,
-    run: () => sendExpiryReminders(db, mailer, config.issuer),
-  });
-  const loops = [
-    startLoop({ name: 'delete expired rows', intervalMs: 60_000, logger, run: () => deleteExpiredRows(db) }),
-    // Their access tokens must be refused within 15 s.
-    startLoop({ name: 'publish expired tokens', intervalMs: 3_000, logger, run: revocations.publishExpiredTokens }),
-    reminders,
-    startLoop({ name: 'erase late audit events', intervalMs: 60_000, logger, run: () => eraseLateEvents(db) }),
-  ];
+  const jobs = startJobs({ db, logger, mailer, issuer: config.issuer, revocations });
 
   const management = config.management
     ? await createAccountManagement({
-        ...accounts,
         config,
         db,
         audit,
         scopes,
-        authorize: createAuthorize({ ...accounts, ...protocol }, providerManager),
+        emails,
+        facilityEmails,
+        invitations,
+        mailer,
+        authorize: createAuthorize({ proofs, accounts, revocations, resource, scopes }, providerManager),
         sendLogoutTokens: outbox.wake,
       })
     : Router();
@@ -131,7 +188,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
       if (!providerManager.isReady()) throw new Error('not loaded yet');
     },
   });
-  const reject = createRejectRequest(providerPages);
+  const reject = createRejectRequest(pages.providerPages);
   const createServiceApp = (serveMetrics: boolean): Express =>
     createHttpApp({ logger, metrics, trustProxy: config.trustProxy, serveMetrics, readiness }).use(
       trustIssuerHost(config.issuer),
@@ -145,7 +202,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   mountHandlers(app, providerManager, {
     reject,
     endpoints: [
-      createUserinfo({ ...accounts, ...protocol }, providerManager),
+      createUserinfo({ proofs, accounts, revocations }, providerManager),
       revocationRoutes({ config, revocations }, providerManager),
       ...(hasOwnPort ? [] : [management]),
     ],
@@ -155,14 +212,14 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     app,
     management: hasOwnPort ? createServiceApp(false).use(management, handleError) : undefined,
     refreshKeys: providerManager.refresh,
-    remindOfExpiringTokens: reminders.wake,
+    remindOfExpiringTokens: jobs.remindOfExpiringTokens,
     waitUntilIdle: async () => {
       await emails.waitUntilIdle();
       await outbox.waitUntilIdle();
       await audit.flush();
     },
     close: async () => {
-      await Promise.all([providerManager.close(), ...loops.map(({ stop }) => stop())]);
+      await Promise.all([providerManager.close(), jobs.stop()]);
       await emails.waitUntilIdle();
       await outbox.close();
       outbound.close();

@@ -5,9 +5,10 @@ import { Router } from 'express';
 import type { FactorStore } from '../factors/store.ts';
 import { freshSignInPath, missingFactorPath, signInPath } from '../html/local-path.ts';
 import { hasTwoFactors } from '../html/signed-in.ts';
+import type { Site } from '../html/site.ts';
 import type { Interaction, Interactions } from '../oidc/authorization/interactions.ts';
 import type { SocialProviders } from '../social/settings.ts';
-import { type ConsentPageParts, createConsentPage } from './consent/consent-page.ts';
+import type { ConsentPage } from './consent/consent-page.ts';
 import type { BrowserSessions } from './sign-in/browser-session.ts';
 import { providerLinks, type SignInContext } from './sign-in/sign-in-context.ts';
 import type { SignInPages } from './sign-in/sign-in-pages.ts';
@@ -16,16 +17,17 @@ import type { StartSession } from './sign-in/start-session.ts';
 /** The CSRF tokens of the forms are bound to the interaction. */
 const csrfContext = (request: Request): string => String(request.params.uid);
 
-export interface InteractionParts extends ConsentPageParts, Pick<StartSession, 'askForMissingFactor'> {
+export function interactionRoutes(options: {
   readonly interactions: Interactions;
+  readonly site: Site;
   readonly providers: SocialProviders;
   readonly sessions: BrowserSessions;
   readonly factors: FactorStore;
-}
-
-export function interactionRoutes(parts: InteractionParts, signInPages: SignInPages): Router {
-  const { interactions, site, providers, sessions, factors, askForMissingFactor } = parts;
-  const consentPage = createConsentPage(parts);
+  readonly consentPage: ConsentPage;
+  readonly signInPages: SignInPages;
+  readonly askForMissingFactor: StartSession['askForMissingFactor'];
+}): Router {
+  const { interactions, site, providers, sessions, factors, consentPage, signInPages, askForMissingFactor } = options;
 
   const signInContextOf = async (interaction: Interaction): Promise<SignInContext> => {
     const base = `/interaction/${interaction.uid}`;

@@ -28,7 +28,7 @@ const csrfContext = 'second-factor';
 /** A recovery code with spaces. */
 const maxCodeLength = 40;
 
-export interface SecondFactorParts extends Pick<StartSession, 'startSession' | 'askForMissingFactor'> {
+export function secondFactorRoutes(parts: {
   readonly site: Site;
   readonly accounts: AccountStore;
   readonly factors: FactorStore;
@@ -40,9 +40,9 @@ export interface SecondFactorParts extends Pick<StartSession, 'startSession' | '
   readonly passkeys: Passkeys;
   readonly attempts: SignInAttempts;
   readonly emails: AccountEmails;
-}
-
-export function secondFactorRoutes(parts: SecondFactorParts): Router {
+  readonly startSession: StartSession['startSession'];
+  readonly askForMissingFactor: StartSession['askForMissingFactor'];
+}): Router {
   const { site, accounts, factors, pendingSignIns, cookies, devices, sessions, startSession, audit } = parts;
 
   const browserSecretOf = (request: Request, response: Response): string =>

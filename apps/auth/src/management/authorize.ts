@@ -13,16 +13,20 @@ import { accountErrors } from './records.ts';
 /** @throws {ApiError} 401 or 403 */
 export type Authorize = (request: Request) => Promise<Caller>;
 
-export interface AuthorizeParts {
-  readonly proofs: Parameters<typeof createBindingCheck>[0];
-  readonly accounts: { readonly findWithMemberships: Parameters<typeof findActive>[2] };
-  readonly revocations: Pick<RevocationStore, 'isRevoked'>;
-  readonly resource: { readonly managementAudience: string };
-  readonly scopes: { readonly operateAuth: string };
-}
-
 export function createAuthorize(
-  { proofs, accounts, revocations, resource, scopes }: AuthorizeParts,
+  {
+    proofs,
+    accounts,
+    revocations,
+    resource,
+    scopes,
+  }: {
+    readonly proofs: Parameters<typeof createBindingCheck>[0];
+    readonly accounts: { readonly findWithMemberships: Parameters<typeof findActive>[2] };
+    readonly revocations: Pick<RevocationStore, 'isRevoked'>;
+    readonly resource: { readonly managementAudience: string };
+    readonly scopes: { readonly operateAuth: string };
+  },
   { provider, signingKeys }: Pick<ProviderManager, 'provider' | 'signingKeys'>,
 ): Authorize {
   const findBindingError = createBindingCheck(proofs);

@@ -5,7 +5,7 @@ import { createEntryReader } from '@bay-booking/records/entries';
 import type { RecordStore } from '@bay-booking/records/import';
 import { createManagementErrors } from '@bay-booking/records/problems';
 import type { Database } from '@bay-booking/service/database/database';
-import { deleteAccountWithin } from '../account/deletion-store.ts';
+import { deleteAccountWithin } from '../account-pages/deletion-store.ts';
 import { createAccountKind } from '../accounts/record.ts';
 import type { AuditEvent } from '../audit/audit.ts';
 import { lockRecords } from '../audit/operator-store.ts';

@@ -5,20 +5,22 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
 import type { ClientStore } from '../clients/store.ts';
 import { errorLabel } from '../metrics.ts';
-import { grantedScope } from './authorization/granted-scope.ts';
 import { removeCode } from './authorization/implicit-flow.ts';
 import { ownMetadataOf } from './clients/registered-client.ts';
 import { grantSourceOf } from './request-state.ts';
-
-export interface EventListenerParts {
-  readonly audit: Audit;
-  readonly clients: ClientStore;
-}
+import { grantedScope } from './tokens/granted-scope.ts';
 
 export function registerEventListeners(
   provider: Provider,
-  audience: string,
-  { audit, clients }: EventListenerParts,
+  {
+    audience,
+    audit,
+    clients,
+  }: {
+    readonly audience: string;
+    readonly audit: Audit;
+    readonly clients: ClientStore;
+  },
 ): void {
   // Listeners run in the order of their registration, so the audit trail gets corrected responses.
   correctResponses(provider, audience);

@@ -1,14 +1,24 @@
 // Configures oidc-provider. README.md lists where we change the library's behaviour.
+
+import type { Database } from '@bay-booking/service/database/database';
 import { noteCause } from '@bay-booking/service/http/app';
 import type { Logger } from '@bay-booking/service/logging';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { Response } from 'express';
 import { type Configuration, type JWK, Provider } from 'oidc-provider';
+import type { SignIn, SignInAttempts } from '../accounts/sign-in.ts';
+import type { SocialIdentityStore } from '../accounts/social-identity-store.ts';
 import type { AccountStore } from '../accounts/store.ts';
+import type { Audit } from '../audit/audit.ts';
+import type { ClientStore } from '../clients/store.ts';
 import type { AuthConfig } from '../config.ts';
-import { createGrantLoader, type GrantLoaderParts } from './authorization/consent-grants.ts';
-import { addPollInterval, createDeviceFlow, type DeviceFlowParts } from './authorization/device-flow.ts';
-import { limitToAllowedScopes } from './authorization/granted-scope.ts';
+import type { FactorStore } from '../factors/store.ts';
+import type { LimitPushedRequests } from '../guard/usage-limit.ts';
+import type { RateLimit } from '../http/rate-limit.ts';
+import type { RevocationStore } from '../revocations/store.ts';
+import type { SocialProviders } from '../social/settings.ts';
+import { type ConsentFinder, createGrantLoader } from './authorization/consent-grants.ts';
+import { addPollInterval, createDeviceFlow } from './authorization/device-flow.ts';
 import { deleteImplicitCodes, isImplicitToken } from './authorization/implicit-flow.ts';
 import { createInteractionPolicy } from './authorization/interaction-policy.ts';
 import {
@@ -16,40 +26,44 @@ import {
   createRequestCheck,
   idpParameter,
   mfaParameter,
-  type RequestCheckParts,
   rewriteAuthorizationRequests,
   setAcr,
   twoFactors,
 } from './authorization/requests.ts';
-import { applyClientPolicy, type ClientPolicyParts, checkClientAssertion } from './clients/policy.ts';
+import { applyClientPolicy, checkClientAssertion } from './clients/policy.ts';
 import { allowedScopes, ownMetadataOf } from './clients/registered-client.ts';
 import { clientSettings, features } from './clients/schema.ts';
 import { allowLoopbackRedirects } from './clients/validation.ts';
 import { hostCookieName } from './cookies.ts';
-import { type IntrospectionParts, mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
-import { type EventListenerParts, registerEventListeners } from './event-listeners.ts';
-import { type PasswordGrantParts, registerPasswordGrant } from './grants/password.ts';
-import { registerSocialGrant, type SocialGrantParts } from './grants/social-access-token.ts';
+import { mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
+import { registerEventListeners } from './event-listeners.ts';
+import { createIssueTokens, createMissingFactorCheck } from './grants/issue.ts';
+import { registerPasswordGrant } from './grants/password.ts';
+import { registerSocialGrant } from './grants/social-access-token.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
-import { requesterOf, showPage } from './pages.ts';
+import { type ProviderPages, requesterOf, showPage } from './pages.ts';
 import { routes } from './paths.ts';
-import { requestState, type SignIn, signInOf } from './request-state.ts';
-import { type ResponseParts, registerResponseMiddleware } from './responses/middleware.ts';
+import { registerResponseMiddleware } from './responses/middleware.ts';
 import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
 import { sessionTtl } from './sessions.ts';
-import { type AdapterParts, createAdapter } from './storage/adapter.ts';
-import { claimsOf, createExtraTokenClaims, customizeJwt } from './tokens/claims.ts';
-import { nonceSecretOf } from './tokens/dpop.ts';
+import { createAdapter } from './storage/adapter.ts';
+import type { ArtifactStore } from './storage/artifacts.ts';
+import type { DeviceCodes } from './storage/device-codes.ts';
+import type { EndSession } from './storage/sessions.ts';
 import {
+  createExtraTokenClaims,
   createFacilitiesClaim,
+  createFindAccount,
+  customizeJwt,
   type FacilitiesClaim,
   selectFacilitiesBeforeConsume,
-} from './tokens/facilities-claim.ts';
+} from './tokens/claims.ts';
+import type { ProofVerifier } from './tokens/dpop.ts';
+import { nonceSecretOf } from './tokens/dpop.ts';
 import { disableAutomaticLogoutTokens } from './tokens/logout-tokens.ts';
 import { type RecordFirstUse, registerReplayDetection } from './tokens/replay-detection.ts';
-import { checkGrantedResource, type ResourceServer } from './tokens/resource-server.ts';
+import type { ResourceServer } from './tokens/resource-server.ts';
 import type { TokenLifetimes } from './tokens/token-lifetimes.ts';
-import { orUnavailable } from './unavailable.ts';
 
 // Silences two warnings of oidc-provider that are wrong here: our own endpoints read the body of a request on purpose,
 // and our own client protects the outgoing requests (outbound-fetch.ts).
@@ -59,64 +73,87 @@ console.warn = (...values: unknown[]): void => {
   if (!wrongWarnings.test(String(values[0]))) warn(...values);
 };
 
-export interface ProviderParts
-  extends AdapterParts,
-    FindAccountParts,
-    FeatureParts,
-    GrantLoaderParts,
-    RequestCheckParts,
-    ResponseParts,
-    IntrospectionParts,
-    EventListenerParts,
-    Omit<ClientPolicyParts, 'checkResource'>,
-    PasswordGrantParts,
-    SocialGrantParts {
+/** What the settings of a provider use. Everything outlives the provider, which is replaced when the keys change. */
+export interface ProviderOptions {
   readonly config: AuthConfig;
   readonly logger: Logger;
+  readonly db: Database;
+  readonly audit: Audit;
   readonly outbound: OutboundClient;
+  readonly scopes: ScopeTable;
+  readonly resource: ResourceServer;
   readonly lifetimes: TokenLifetimes;
+  readonly artifacts: ArtifactStore;
+  readonly deviceCodes: DeviceCodes;
+  readonly endSession: EndSession;
   readonly recordFirstUse: RecordFirstUse;
+  readonly revocations: RevocationStore;
+  readonly proofs: ProofVerifier;
+  readonly tokenRateLimit: RateLimit;
+  readonly limitPushedRequests: LimitPushedRequests;
+  readonly accounts: AccountStore;
+  readonly factors: FactorStore;
+  readonly clients: ClientStore;
+  readonly consents: ConsentFinder;
+  readonly signIn: SignIn;
+  readonly attempts: SignInAttempts;
+  readonly socialIdentities: SocialIdentityStore;
+  readonly socialProviders: SocialProviders;
+  readonly pages: ProviderPages;
 }
 
 /** For each algorithm, oidc-provider signs with the first of `keys`, which are private JWKs. */
-export function createProvider(parts: ProviderParts, keys: readonly JWK[]): Provider {
-  const { config, resource } = parts;
-  const facilitiesClaim = createFacilitiesClaim(parts);
-  const provider = new Provider(config.issuer, createConfiguration(parts, keys, facilitiesClaim));
+export function createProvider(options: ProviderOptions, keys: readonly JWK[]): Provider {
+  const { config, logger, audit, scopes, resource, lifetimes, artifacts, revocations, proofs, accounts } = options;
+  const { factors, clients, tokenRateLimit, pages } = options;
+  const facilitiesClaim = createFacilitiesClaim({ accounts, scopes });
+  const provider = new Provider(config.issuer, createConfiguration(options, keys, facilitiesClaim));
   // Koa may trust the X-Forwarded-* headers, because http/corrected-request.ts has overwritten them.
   provider.proxy = true;
 
   // The first middleware is the outermost.
-  registerResponseMiddleware(provider, parts);
+  registerResponseMiddleware(provider, { config, logger, scopes, resource, pages });
   rewriteAuthorizationRequests(provider, routes.authorization);
   setAcr(provider);
   acceptHintsOfEveryAlgorithm(provider);
   deleteImplicitCodes(provider);
-  registerJwtIntrospection(provider, keys, parts);
+  registerJwtIntrospection(provider, keys, { artifacts, accounts, audit, revocations });
   addPollInterval(provider);
-  registerEventListeners(provider, resource.audience, parts);
+  registerEventListeners(provider, { audience: resource.audience, audit, clients });
 
   selectFacilitiesBeforeConsume(provider, facilitiesClaim);
-  applyClientPolicy(provider, { ...parts, checkResource: resource.checkRequested });
-  registerReplayDetection(provider, parts.recordFirstUse);
+  applyClientPolicy(provider, { tokenRateLimit, scopes, checkResource: resource.checkRequested });
+  registerReplayDetection(provider, options.recordFirstUse);
   disableAutomaticLogoutTokens(provider);
   if (config.isDevelopment) allowLoopbackRedirects(provider);
 
-  registerPasswordGrant(provider, parts);
-  registerSocialGrant(provider, parts);
+  const issueTokens = createIssueTokens({ resource, lifetimes, proofs });
+  const refuseMissingFactor = createMissingFactorCheck({ factors, audit });
+  registerPasswordGrant(provider, { scopes, signIn: options.signIn, issueTokens, refuseMissingFactor });
+  const { attempts, socialIdentities, socialProviders } = options;
+  registerSocialGrant(provider, {
+    scopes,
+    attempts,
+    socialIdentities,
+    socialProviders,
+    logger,
+    issueTokens,
+    refuseMissingFactor,
+  });
   return provider;
 }
 
 function createConfiguration(
-  parts: ProviderParts,
+  options: ProviderOptions,
   keys: readonly JWK[],
   facilitiesClaim: FacilitiesClaim,
 ): Configuration {
-  const { config, resource, lifetimes, providerPages: pages, logger } = parts;
+  const { config, db, logger, scopes, resource, lifetimes, accounts, consents, socialProviders, pages } = options;
+  const { artifacts, clients, deviceCodes, endSession, limitPushedRequests } = options;
   const cookie = { httpOnly: true, sameSite: 'lax', signed: true } as const;
 
   return {
-    adapter: createAdapter(parts),
+    adapter: createAdapter({ db, artifacts, clients, deviceCodes, scopes, lifetimes, endSession }),
     jwks: { keys: [...keys] },
     routes,
     ...clientSettings,
@@ -146,14 +183,14 @@ function createConfiguration(
       // grants/issue.ts stores the lifetime of a grant without a refresh token.
       Grant: (_ctx, grant) => (grant as { expiresIn?: number }).expiresIn ?? lifetimes.grant,
     },
-    findAccount: createFindAccount(parts, facilitiesClaim),
-    loadExistingGrant: createGrantLoader(parts),
+    findAccount: createFindAccount({ accounts, scopes, facilitiesClaim }),
+    loadExistingGrant: createGrantLoader({ resource, consents }),
     interactions: {
       policy: createInteractionPolicy(resource.audience),
       url: (_ctx, interaction) => `/interaction/${interaction.uid}`,
     },
-    extraParams: { [idpParameter]: createRequestCheck(parts), [mfaParameter]: null },
-    acrValues: [twoFactors, ...[...parts.providers.keys()].map((name) => `idp:${name}`)],
+    extraParams: { [idpParameter]: createRequestCheck({ socialProviders, limitPushedRequests }), [mfaParameter]: null },
+    acrValues: [twoFactors, ...[...socialProviders.keys()].map((name) => `idp:${name}`)],
     extraTokenClaims: createExtraTokenClaims(facilitiesClaim),
     formats: { customizers: { jwt: customizeJwt } },
     pkce: {
@@ -175,23 +212,17 @@ function createConfiguration(
       const page = { status, error: out.error, description, ...(await requesterOf(ctx)) };
       showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status });
     },
-    fetch: createOutboundFetch(parts.outbound),
-    features: createFeatures(parts),
+    fetch: createOutboundFetch(options.outbound),
+    features: createFeatures(options),
   };
 }
 
-interface FeatureParts extends DeviceFlowParts {
-  readonly config: AuthConfig;
-  readonly resource: ResourceServer;
-}
-
-function createFeatures(parts: FeatureParts): NonNullable<Configuration['features']> {
-  const { config, providerPages: pages, resource } = parts;
+function createFeatures({ config, resource, pages, audit }: ProviderOptions): NonNullable<Configuration['features']> {
   const hasCustomScope = (scope: unknown): boolean => splitScope(scope as string | undefined).some(resource.isCustom);
   return {
     ...features,
     dPoP: { ...features.dPoP, nonceSecret: nonceSecretOf(config) },
-    deviceFlow: createDeviceFlow(parts),
+    deviceFlow: createDeviceFlow({ pages, audit }),
     introspection: {
       enabled: true,
       allowedPolicy: (_ctx, client, token) =>
@@ -222,32 +253,5 @@ function createFeatures(parts: FeatureParts): NonNullable<Configuration['feature
       // With `false`, openid and a custom scope would give an opaque token for userinfo.
       useGrantedResource: (ctx, model) => hasCustomScope(ctx.oidc.params?.scope ?? model.scope),
     },
-  };
-}
-
-interface FindAccountParts {
-  readonly scopes: ScopeTable;
-  readonly accounts: AccountStore;
-}
-
-function createFindAccount(
-  { scopes, accounts }: FindAccountParts,
-  facilitiesClaim: FacilitiesClaim,
-): Configuration['findAccount'] {
-  return async (ctx, id, token) => {
-    const read = requestState(ctx).account;
-    const account = read?.id === id ? read : await orUnavailable(() => accounts.findWithMemberships(id));
-    if (!account || account.isDisabled) return undefined;
-    requestState(ctx).account = account;
-    // Before a refresh token is consumed, so it stays usable after an error here.
-    if (ctx.oidc.route === 'token' && token) {
-      limitToAllowedScopes(ctx, token, scopes);
-      checkGrantedResource(ctx, token as { resource?: string | string[] });
-      const narrowed = ctx.oidc.params?.scope as string | undefined;
-      await facilitiesClaim(ctx, { scope: narrowed || token.scope, accountId: id, amr: (token as SignIn).amr });
-    }
-    // An opaque token at userinfo has the `amr` that createExtraTokenClaims stored in it.
-    const amrOf = () => signInOf(ctx)?.amr ?? (ctx.oidc.entities.AccessToken?.extra?.amr as string[] | undefined);
-    return { accountId: account.id, claims: () => claimsOf(account, amrOf()) };
   };
 }

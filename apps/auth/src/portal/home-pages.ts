@@ -1,14 +1,26 @@
 // Serves `/portal`: the page or list of the facilities of owners and staff, the tokens of service accounts, and for all
 // other users an explanation how to get a role.
+
 import { Router } from 'express';
 import { roleNames } from '../facilities/roles.ts';
 import { queryText } from '../html/forms.ts';
-import type { SignedInHandler } from '../html/site.ts';
-import { facilityPath, type PortalPages, type PortalParts, welcomeNotice } from './page.ts';
+import type { SignedInHandler, Site } from '../html/site.ts';
+import type { MemberStore } from './members/member-store.ts';
+import { facilityPath, type PortalPages, welcomeNotice } from './page.ts';
 import { isManaging } from './rules.ts';
 import type { ShowTokens } from './tokens/token-pages.ts';
 
-export function homeRoutes({ members, site }: PortalParts, pages: PortalPages, showTokens: ShowTokens): Router {
+export function homeRoutes({
+  members,
+  site,
+  pages,
+  showTokens,
+}: {
+  readonly members: MemberStore;
+  readonly site: Site;
+  readonly pages: PortalPages;
+  readonly showTokens: ShowTokens;
+}): Router {
   const router = Router();
   router.get(
     '/portal',

@@ -1,10 +1,8 @@
 // Provides what all pages of the portal need: the layout, the access checks, and forms that keep their input if the
 // user must sign in first.
 import { isText } from '@bay-booking/common/text';
-import type { Database } from '@bay-booking/service/database/database';
 import type { Request, Response } from 'express';
-import type { Audit } from '../audit/audit.ts';
-import type { Actor, ClientStore } from '../clients/store.ts';
+import type { Actor } from '../clients/store.ts';
 import type { AuthConfig } from '../config.ts';
 import { roleNames } from '../facilities/roles.ts';
 import type { FactorStore } from '../factors/store.ts';
@@ -14,13 +12,8 @@ import { missingFactorPath, signInPath } from '../html/local-path.ts';
 import type { Link } from '../html/render.ts';
 import { hasTwoFactors, type SignedIn } from '../html/signed-in.ts';
 import type { FormOptions, Page, SignedInHandler, Site } from '../html/site.ts';
-import type { ScopeTable } from '../oidc/scopes.ts';
-import type { FacilityEmails } from './facility-emails.ts';
-import type { InvitationStore } from './invitations/invitation-store.ts';
-import type { Invitations } from './invitations/invitations.ts';
 import type { FacilityOfAccount, MemberStore } from './members/member-store.ts';
 import { isManaging, type ManagingRole } from './rules.ts';
-import type { SubmittedForms } from './tokens/submitted-form-store.ts';
 
 export interface ManagedFacility extends FacilityOfAccount {
   /** The role of the signed-in user. */
@@ -94,25 +87,19 @@ const facilityTabs = [
   { path: '/history', text: 'History' },
 ];
 
-/** The parts that several pages of the portal use. */
-export interface PortalParts {
-  readonly config: AuthConfig;
-  readonly db: Database;
-  readonly audit: Audit;
-  readonly site: Site;
-  readonly scopes: ScopeTable;
-  readonly clients: ClientStore;
-  readonly factors: FactorStore;
-  readonly members: MemberStore;
-  readonly invitationStore: InvitationStore;
-  readonly invitations: Invitations;
-  readonly submittedForms: SubmittedForms;
-  readonly facilityEmails: FacilityEmails;
-}
-
 export type PortalPages = ReturnType<typeof createPortalPages>;
 
-export function createPortalPages({ config, site, members, factors }: PortalParts) {
+export function createPortalPages({
+  config,
+  site,
+  members,
+  factors,
+}: {
+  readonly config: AuthConfig;
+  readonly site: Site;
+  readonly members: MemberStore;
+  readonly factors: FactorStore;
+}) {
   const show = (response: Response, template: string, data: object, page: Page): Promise<void> =>
     site.show(
       response,

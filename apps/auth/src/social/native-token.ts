@@ -15,19 +15,19 @@ const maxTokenLength = 8_192;
  * @throws {NativeTokenError} if no provider confirms the token, or if a provider is unavailable
  */
 export async function verifyNativeToken(
-  { providers, logger }: { readonly providers: SocialProviders; readonly logger: Logger },
+  { socialProviders, logger }: { readonly socialProviders: SocialProviders; readonly logger: Logger },
   token: string,
   name: string | undefined,
 ): Promise<SocialIdentity> {
   const isVisibleAscii = /^[\x21-\x7e]*$/.test(token);
   if (token.length > maxTokenLength || !isVisibleAscii) throw new NativeTokenError('the token is malformed');
   if (name !== undefined) {
-    const provider = providers.get(name);
+    const provider = socialProviders.get(name);
     if (!provider) throw new NativeTokenError(`there is no provider ${name}`);
     return verifyAt(provider, token, logger);
   }
   const errors: NativeTokenError[] = [];
-  for (const provider of providers.values()) {
+  for (const provider of socialProviders.values()) {
     try {
       return await verifyAt(provider, token, logger);
     } catch (error) {

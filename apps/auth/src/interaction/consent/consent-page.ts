@@ -9,15 +9,21 @@ import { offlineAccess, type ScopeTable } from '../../oidc/scopes.ts';
 import type { ConsentStore } from './consent-store.ts';
 import { describeScopes } from './scope-descriptions.ts';
 
-export interface ConsentPageParts {
+export type ConsentPage = ReturnType<typeof createConsentPage>;
+
+export function createConsentPage({
+  site,
+  grants,
+  consents,
+  scopes,
+  audit,
+}: {
   readonly site: Site;
   readonly grants: ConsentGrants;
   readonly consents: ConsentStore;
   readonly scopes: ScopeTable;
   readonly audit: Audit;
-}
-
-export function createConsentPage({ site, grants, consents, scopes, audit }: ConsentPageParts) {
+}) {
   /**
    * Stores a decision and returns the id of the new grant. Every decision creates one, because oidc-provider cannot add
    * a scope to a grant in which it was declined. The new grant also contains the earlier decisions of this session

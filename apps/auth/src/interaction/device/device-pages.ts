@@ -37,16 +37,14 @@ const csrfContext = 'device';
 /** The maximum length of the input field. A user may type spaces between the characters of a code. */
 const maxLength = 20;
 
-export interface DevicePageParts {
+export function devicePages(parts: {
   readonly site: Site;
   readonly sessions: BrowserSessions;
   readonly csrfTokens: CsrfTokens;
   readonly userCodeGuard: UserCodeGuard;
   readonly findDeviceRequest: FindDeviceRequest;
   readonly audit: Audit;
-}
-
-export function devicePages(parts: DevicePageParts): Router {
+}): Router {
   const { site, sessions, csrfTokens, userCodeGuard, findDeviceRequest, audit } = parts;
 
   /** Returns the address, and the session or else the browser, for which wrong codes are counted. */

@@ -13,10 +13,15 @@ const now = (): number => Math.floor(Date.now() / 1000);
 
 export type BrowserSessions = ReturnType<typeof createBrowserSessions>;
 
-export function createBrowserSessions(
-  { accounts, sessionStore }: { accounts: AccountStore; sessionStore: SessionStore },
-  providerSessions: ProviderSessions,
-) {
+export function createBrowserSessions({
+  accounts,
+  sessionStore,
+  providerSessions,
+}: {
+  readonly accounts: AccountStore;
+  readonly sessionStore: SessionStore;
+  readonly providerSessions: ProviderSessions;
+}) {
   /** Several handlers need the session of a request, but it is read only once. */
   const cache = new WeakMap<Request, Promise<SignedIn | undefined>>();
 

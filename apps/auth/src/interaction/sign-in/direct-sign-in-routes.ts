@@ -20,20 +20,18 @@ export type NameDestination = (path: string, signedIn: SignedIn | undefined) => 
 
 const csrfContext = 'sign-in';
 
-export interface DirectSignInParts {
+export function directSignInRoutes(options: {
   readonly site: Site;
   readonly sessions: BrowserSessions;
   readonly providers: SocialProviders;
   readonly passkeys: Passkeys;
   readonly socialIdentities: SocialIdentityStore;
   readonly audit: Audit;
-}
+  readonly signInPages: SignInPages;
+  readonly nameDestination: NameDestination;
+}): Router {
+  const { site, sessions, providers, passkeys, socialIdentities, audit, signInPages, nameDestination } = options;
 
-export function directSignInRoutes(
-  { site, sessions, providers, passkeys, socialIdentities, audit }: DirectSignInParts,
-  signInPages: SignInPages,
-  nameDestination: NameDestination,
-): Router {
   /** A user who is signed in can confirm it at the linked providers that can make them sign in again. */
   const findProviders = async (confirming: SignedIn | undefined): Promise<readonly SocialProvider[]> => {
     if (!confirming) return [...providers.values()];

@@ -38,7 +38,7 @@ const linkExpired: MessagePage = {
   links: accountLinks,
 };
 
-export interface EmailVerificationParts {
+export function emailVerificationRoutes(parts: {
   readonly site: Site;
   readonly accounts: AccountStore;
   readonly emails: AccountEmails;
@@ -48,9 +48,7 @@ export interface EmailVerificationParts {
   readonly providers: SocialProviders;
   readonly sessionStore: SessionStore;
   readonly audit: Audit;
-}
-
-export function emailVerificationRoutes(parts: EmailVerificationParts): Router {
+}): Router {
   const { site, accounts, emails, links, factors, socialIdentities, providers, sessionStore, audit } = parts;
 
   const tokenOf = (request: Request): string => queryText(request, 'token') ?? '';

@@ -29,7 +29,7 @@ const linkExpired: MessagePage = {
   ],
 };
 
-export interface PasswordResetParts extends Pick<StartSession, 'startSession'> {
+export function passwordResetRoutes(parts: {
   readonly site: Site;
   readonly accounts: AccountStore;
   readonly links: OneTimeLinks;
@@ -40,9 +40,8 @@ export interface PasswordResetParts extends Pick<StartSession, 'startSession'> {
   readonly resetLinkLimit: UsageLimit;
   readonly newPasswordLimit: UsageLimit;
   readonly attempts: SignInAttempts;
-}
-
-export function passwordResetRoutes(parts: PasswordResetParts): Router {
+  readonly startSession: StartSession['startSession'];
+}): Router {
   const { site, accounts, links, emails, sessionStore, clients, audit } = parts;
 
   const showRequest = (response: Response, state: FormState = {}): Promise<void> => {

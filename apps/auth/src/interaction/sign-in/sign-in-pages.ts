@@ -38,7 +38,7 @@ type ContextHandler = (request: Request, response: Response, context: SignInCont
 
 export type SignInPages = ReturnType<typeof createSignInPages>;
 
-export interface SignInPageParts extends Pick<StartSession, 'startSession'> {
+export function createSignInPages(parts: {
   readonly site: Site;
   readonly devices: DeviceCookies;
   readonly accounts: AccountStore;
@@ -50,9 +50,8 @@ export interface SignInPageParts extends Pick<StartSession, 'startSession'> {
   readonly passkeys: Passkeys;
   readonly attempts: SignInAttempts;
   readonly factors: FactorStore;
-}
-
-export function createSignInPages(parts: SignInPageParts) {
+  readonly startSession: StartSession['startSession'];
+}) {
   const {
     site,
     startSession,

@@ -26,7 +26,7 @@ const cookieLifetimeSeconds = 3600;
 
 export type SocialRoutes = ReturnType<typeof createSocialRoutes>;
 
-export interface SocialRouteParts extends Pick<StartSession, 'startSession'> {
+export function createSocialRoutes(parts: {
   readonly cookies: BrowserCookies;
   readonly interactions: Interactions;
   readonly providers: SocialProviders;
@@ -37,9 +37,8 @@ export interface SocialRouteParts extends Pick<StartSession, 'startSession'> {
   readonly audit: Audit;
   readonly emails: AccountEmails;
   readonly factors: FactorStore;
-}
-
-export function createSocialRoutes(parts: SocialRouteParts) {
+  readonly startSession: StartSession['startSession'];
+}) {
   const { cookies, interactions, providers, authorizationFlow, site, sessions, socialIdentities, audit } = parts;
 
   const showFailure = (response: Response, name: string, purpose: FlowPurpose, failure: Failure): Promise<void> =>

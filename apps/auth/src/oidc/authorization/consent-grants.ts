@@ -32,10 +32,9 @@ export function createConsentGrants(provider: () => Provider, resource: Resource
   };
 }
 
-export interface GrantLoaderParts {
-  readonly resource: ResourceServer;
-  /** What users decided in any browser. */
-  readonly consents: { readonly find: (owner: GrantOwner) => Promise<DecidedScopes | undefined> };
+/** Finds what a user decided in any browser. */
+export interface ConsentFinder {
+  readonly find: (owner: GrantOwner) => Promise<DecidedScopes | undefined>;
 }
 
 const nothingDecided: DecidedScopes = { granted: [], declined: [] };
@@ -44,7 +43,13 @@ const nothingDecided: DecidedScopes = { granted: [], declined: [] };
  * Returns the setting `loadExistingGrant`. A session has its own grant, so that its tokens belong to it. If that grant
  * leaves out a requested scope, the decision of another session counts, in a new grant.
  */
-export function createGrantLoader({ resource, consents }: GrantLoaderParts): Configuration['loadExistingGrant'] {
+export function createGrantLoader({
+  resource,
+  consents,
+}: {
+  readonly resource: ResourceServer;
+  readonly consents: ConsentFinder;
+}): Configuration['loadExistingGrant'] {
   return async (ctx) => {
     const { client, session, account, result, params, prompts } = ctx.oidc;
     if (!client || !session || !account) return undefined;

@@ -6,12 +6,13 @@ import { pollIntervalSeconds } from '../storage/device-codes.ts';
 
 type DeviceFlow = NonNullable<NonNullable<Configuration['features']>['deviceFlow']>;
 
-export interface DeviceFlowParts {
-  readonly providerPages: ProviderPages;
+export const createDeviceFlow = ({
+  pages,
+  audit,
+}: {
+  readonly pages: ProviderPages;
   readonly audit: Audit;
-}
-
-export const createDeviceFlow = ({ providerPages: pages, audit }: DeviceFlowParts): DeviceFlow => ({
+}): DeviceFlow => ({
   enabled: true,
   deviceInfo: () => ({}),
   successSource: async (ctx) => {

@@ -3,8 +3,8 @@
 import { decodeJwt } from 'jose';
 import { errors, interactionPolicy } from 'oidc-provider';
 import { offlineAccess, splitScope } from '../scopes.ts';
+import { grantedScope } from '../tokens/granted-scope.ts';
 import { canBeImitated } from './consent-grants.ts';
-import { grantedScope } from './granted-scope.ts';
 import { idpParameter, needsTwoFactors } from './requests.ts';
 
 const { base, Check } = interactionPolicy;

@@ -114,16 +114,17 @@ export function acceptHintsOfEveryAlgorithm({ IdToken }: Provider): void {
   };
 }
 
-export interface RequestCheckParts {
-  readonly providers: SocialProviders;
-  readonly limitPushedRequests: LimitPushedRequests;
-}
-
 /** The setting `extraParams.idp`. oidc-provider calls it for every request after its own checks. */
-export function createRequestCheck({ providers, limitPushedRequests }: RequestCheckParts) {
+export function createRequestCheck({
+  socialProviders,
+  limitPushedRequests,
+}: {
+  readonly socialProviders: SocialProviders;
+  readonly limitPushedRequests: LimitPushedRequests;
+}) {
   return async (ctx: KoaContextWithOIDC, idp: string | undefined, client: RegisteredClient): Promise<void> => {
     setEffectiveScope(ctx, client);
-    if (idp !== undefined && !providers.has(idp)) {
+    if (idp !== undefined && !socialProviders.has(idp)) {
       throw new errors.InvalidRequest('acr_values names an identity provider that is not known');
     }
     if (ctx.oidc.route === 'pushed_authorization_request') await limitPush(ctx, client, limitPushedRequests);

@@ -9,16 +9,18 @@ import { normaliseScope, offlineAccess, type ScopeTable, splitScope } from '../s
 import { checkRequestedScopes, effectiveScopes, ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 import { deviceCodeGrantType } from './schema.ts';
 
-export interface ClientPolicyParts {
-  readonly tokenRateLimit: RateLimit;
-  readonly scopes: ScopeTable;
-  /** @throws {errors.InvalidTarget} */
-  readonly checkResource: (requested: unknown, scope: string | undefined) => void;
-}
-
 export function applyClientPolicy(
   provider: Provider,
-  { tokenRateLimit, scopes, checkResource }: ClientPolicyParts,
+  {
+    tokenRateLimit,
+    scopes,
+    checkResource,
+  }: {
+    readonly tokenRateLimit: RateLimit;
+    readonly scopes: ScopeTable;
+    /** @throws {errors.InvalidTarget} */
+    readonly checkResource: (requested: unknown, scope: string | undefined) => void;
+  },
 ): void {
   const prototype = provider.Client.prototype as RegisteredClient;
   const { grantTypeAllowed, responseTypeAllowed } = prototype;

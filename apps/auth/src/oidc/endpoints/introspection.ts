@@ -10,17 +10,20 @@ import type { Next } from '../request-state.ts';
 import type { ArtifactStore } from '../storage/artifacts.ts';
 import { createAccessTokenVerifier, findActive, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
 
-export interface IntrospectionParts {
-  readonly artifacts: ArtifactStore;
-  readonly accounts: AccountStore;
-  readonly audit: Audit;
-  readonly revocations: RevocationStore;
-}
-
 export function registerJwtIntrospection(
   provider: Provider,
   keys: readonly JWK[],
-  { artifacts, accounts, audit, revocations }: IntrospectionParts,
+  {
+    artifacts,
+    accounts,
+    audit,
+    revocations,
+  }: {
+    readonly artifacts: ArtifactStore;
+    readonly accounts: AccountStore;
+    readonly audit: Audit;
+    readonly revocations: RevocationStore;
+  },
 ): void {
   const verify = createAccessTokenVerifier({ issuer: provider.issuer, keys });
 

@@ -19,14 +19,16 @@ const missingScope: BearerError = {
   scope: 'openid',
 };
 
-export interface UserinfoParts {
-  readonly proofs: ProofVerifier;
-  readonly accounts: AccountStore;
-  readonly revocations: RevocationStore;
-}
-
 export function createUserinfo(
-  { proofs, accounts, revocations }: UserinfoParts,
+  {
+    proofs,
+    accounts,
+    revocations,
+  }: {
+    readonly proofs: ProofVerifier;
+    readonly accounts: AccountStore;
+    readonly revocations: RevocationStore;
+  },
   { provider, signingKeys }: Pick<ProviderManager, 'provider' | 'signingKeys'>,
 ): Router {
   const findBindingError = createBindingCheck(proofs);

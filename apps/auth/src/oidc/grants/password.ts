@@ -1,39 +1,43 @@
 // Registers the grant type `password` (RFC 6749 section 4.3; specification, "Resource owner password flow").
 import { errors, type Provider } from 'oidc-provider';
 import type { SignIn } from '../../accounts/sign-in.ts';
-import type { Audit } from '../../audit/audit.ts';
-import type { FactorStore } from '../../factors/store.ts';
 import { checkRequestedScopes, effectiveScopes } from '../clients/registered-client.ts';
 import type { ScopeTable } from '../scopes.ts';
 import { unavailable } from '../unavailable.ts';
-import { type IssueParts, issueTokens, lockedOut, refuseMissingFactor } from './issue.ts';
+import { type IssueTokens, lockedOut, type RefuseMissingFactor } from './issue.ts';
 
-export interface PasswordGrantParts extends IssueParts {
-  readonly scopes: ScopeTable;
-  readonly signIn: SignIn;
-  readonly factors: FactorStore;
-  readonly audit: Audit;
-}
-
-export function registerPasswordGrant(provider: Provider, parts: PasswordGrantParts): void {
+export function registerPasswordGrant(
+  provider: Provider,
+  {
+    scopes,
+    signIn,
+    issueTokens,
+    refuseMissingFactor,
+  }: {
+    readonly scopes: ScopeTable;
+    readonly signIn: SignIn;
+    readonly issueTokens: IssueTokens;
+    readonly refuseMissingFactor: RefuseMissingFactor;
+  },
+): void {
   provider.registerGrantType<{ username?: string; password?: string }>(
     'password',
     async (ctx) => {
       const { client, params } = ctx.oidc;
       const granted = effectiveScopes(client, params.scope);
-      checkRequestedScopes(parts.scopes, client, { requested: granted, issuesIdToken: false });
+      checkRequestedScopes(scopes, client, { requested: granted, issuesIdToken: false });
       const { username, password } = params;
       if (!username || !password) throw new errors.InvalidRequest('username and password are required');
-      const result = await parts
-        .signIn({ username, password, address: ctx.ip })
-        .catch((cause: Error & { status?: number }) => {
+      const result = await signIn({ username, password, address: ctx.ip }).catch(
+        (cause: Error & { status?: number }) => {
           // For example, too many passwords are waiting to be hashed.
           throw cause.status === 503 ? unavailable(cause) : cause;
-        });
+        },
+      );
       if ('account' in result) {
         const accountId = result.account.id;
-        await refuseMissingFactor(parts, accountId);
-        await issueTokens(ctx, parts, { accountId, granted, gty: 'password', amr: ['pwd'] });
+        await refuseMissingFactor(accountId);
+        await issueTokens(ctx, { accountId, granted, gty: 'password', amr: ['pwd'] });
         return;
       }
       if (result.refused === 'invalid') throw new errors.InvalidGrant({ detail: 'wrong username or password' });

@@ -25,17 +25,18 @@ const libraryDocumentHeaders = {
   'Referrer-Policy': 'strict-origin-when-cross-origin',
 } as const;
 
-export interface ResponseParts {
-  readonly logger: Logger;
-  readonly providerPages: ProviderPages;
-  readonly scopes: ScopeTable;
-  readonly config: AuthConfig;
-  readonly resource: ResourceServer;
-}
-
 /** Must be registered first, because middleware gets only the errors of later middleware. */
-export function registerResponseMiddleware(provider: Provider, parts: ResponseParts): void {
-  const { logger, providerPages: pages } = parts;
+export function registerResponseMiddleware(
+  provider: Provider,
+  parts: {
+    readonly logger: Logger;
+    readonly pages: ProviderPages;
+    readonly scopes: ScopeTable;
+    readonly config: AuthConfig;
+    readonly resource: ResourceServer;
+  },
+): void {
+  const { config, logger, pages, resource, scopes } = parts;
   const showNotFound = async (ctx: KoaContextWithOIDC): Promise<void> => {
     const page = { status: 404, error: 'not_found', description: 'There is no such page.' };
     showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status: 404 });
@@ -49,10 +50,10 @@ export function registerResponseMiddleware(provider: Provider, parts: ResponsePa
     } catch (error) {
       respondToError(ctx, error as Error, logger);
     }
-    if (isMachineEndpoint(ctx.path)) finishMachineResponse(ctx, parts);
+    if (isMachineEndpoint(ctx.path)) finishMachineResponse(ctx, { config, resource });
     if (ctx.status === 503) ctx.set('Retry-After', retryAfter);
     if (ctx.path === routes.jwks && ctx.status === 200) ctx.set('Cache-Control', `public, max-age=${jwksMaxAge}`);
-    if (discoveryPaths.has(ctx.path) && ctx.status === 200) correctDiscoveryDocument(ctx, parts.scopes);
+    if (discoveryPaths.has(ctx.path) && ctx.status === 200) correctDiscoveryDocument(ctx, scopes);
     // oidc-provider has not served the path or the method.
     if (ctx.status === 404 && !ctx.body) respondToWrongMethod(ctx);
     if (ctx.status === 404 && !ctx.body) await showNotFound(ctx);

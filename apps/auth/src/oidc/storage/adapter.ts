@@ -12,7 +12,7 @@ import { createPushedRequestAdapter } from './pushed-requests.ts';
 import { createRefreshTokenAdapter } from './refresh-tokens.ts';
 import { createSessionAdapter, type EndSession } from './sessions.ts';
 
-export interface AdapterParts {
+export function createAdapter(parts: {
   readonly artifacts: ArtifactStore;
   readonly clients: ClientStore;
   readonly deviceCodes: DeviceCodes;
@@ -20,9 +20,7 @@ export interface AdapterParts {
   readonly db: Database;
   readonly lifetimes: { readonly interaction: number };
   readonly endSession: EndSession;
-}
-
-export function createAdapter(parts: AdapterParts): (model: string) => Adapter {
+}): (model: string) => Adapter {
   const { artifacts, clients, deviceCodes, scopes } = parts;
   /** Every request reads the database, so a disabled client is rejected at once. */
   const findClient = async (id: string) => {

@@ -1,11 +1,14 @@
-// Adds our own claims to access tokens, which then follow RFC 9068, and defines the claims about a user.
-import type { Configuration } from 'oidc-provider';
-import type { AccountWithMemberships } from '../../accounts/store.ts';
+// Adds our own claims to access tokens, which then follow RFC 9068: among them, the facilities that the token is for
+// (docs/behaviour-auth.md, "Access tokens"). Finds the account of a token, and defines the claims about a user.
+import { type Configuration, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { AccountStore, AccountWithMemberships } from '../../accounts/store.ts';
 import { type Membership, roleClaims } from '../../facilities/roles.ts';
 import { ownMetadataOf } from '../clients/registered-client.ts';
-import { grantSourceOf, requestState, signInOf } from '../request-state.ts';
-import { isOpenidFamily, splitScope } from '../scopes.ts';
-import type { FacilitiesClaim } from './facilities-claim.ts';
+import { grantSourceOf, requestState, type SignIn, signInOf } from '../request-state.ts';
+import { isOpenidFamily, type ScopeTable, scopesOfRole, splitScope } from '../scopes.ts';
+import { orUnavailable } from '../unavailable.ts';
+import { limitToAllowedScopes } from './granted-scope.ts';
+import { checkGrantedResource } from './resource-server.ts';
 
 type CustomizeJwt = NonNullable<NonNullable<Configuration['formats']>['customizers']>['jwt'];
 
@@ -59,4 +62,117 @@ export function claimsOf(account: AccountWithMemberships, amr: readonly string[]
     ...(account.email !== null && { email: account.email, email_verified: account.emailVerified }),
     roles: [...new Set([...account.roles, ...facilityRoles])],
   };
+}
+
+/** The setting `findAccount`. */
+export function createFindAccount({
+  scopes,
+  accounts,
+  facilitiesClaim,
+}: {
+  readonly scopes: ScopeTable;
+  readonly accounts: AccountStore;
+  readonly facilitiesClaim: FacilitiesClaim;
+}): Configuration['findAccount'] {
+  return async (ctx, id, token) => {
+    const read = requestState(ctx).account;
+    const account = read?.id === id ? read : await orUnavailable(() => accounts.findWithMemberships(id));
+    if (!account || account.isDisabled) return undefined;
+    requestState(ctx).account = account;
+    // Before a refresh token is consumed, so it stays usable after an error here.
+    if (ctx.oidc.route === 'token' && token) {
+      limitToAllowedScopes(ctx, token, scopes);
+      checkGrantedResource(ctx, token as { resource?: string | string[] });
+      const narrowed = ctx.oidc.params?.scope as string | undefined;
+      await facilitiesClaim(ctx, { scope: narrowed || token.scope, accountId: id, amr: (token as SignIn).amr });
+    }
+    // An opaque token at userinfo has the `amr` that createExtraTokenClaims stored in it.
+    const amrOf = () => signInOf(ctx)?.amr ?? (ctx.oidc.entities.AccessToken?.extra?.amr as string[] | undefined);
+    return { accountId: account.id, claims: () => claimsOf(account, amrOf()) };
+  };
+}
+
+/** A longer token would not fit into a header. */
+const maxFacilities = 200;
+
+export interface TokenOfFacilities {
+  readonly scope?: string | undefined;
+  /** Undefined for client_credentials. */
+  readonly accountId?: string | undefined;
+  /** Of the sign-in of the user. */
+  readonly amr?: readonly string[] | undefined;
+}
+
+/** Resolves to undefined if the scope needs no facilities. */
+export type FacilitiesClaim = (
+  ctx: KoaContextWithOIDC,
+  token: TokenOfFacilities,
+) => Promise<readonly string[] | undefined>;
+
+export function createFacilitiesClaim({
+  accounts,
+  scopes,
+}: {
+  accounts: AccountStore;
+  scopes: ScopeTable;
+}): FacilitiesClaim {
+  const membershipsOfAccount = async (
+    ctx: KoaContextWithOIDC,
+    accountId: string,
+    amr: readonly string[] | undefined,
+  ): Promise<readonly Membership[]> => {
+    const { account } = requestState(ctx);
+    const found =
+      account?.id === accountId ? account : await orUnavailable(() => accounts.findWithMemberships(accountId));
+    return found ? membershipsFor(found, amr) : [];
+  };
+
+  return async (ctx, { scope, accountId, amr }) => {
+    const granted = splitScope(scope).filter((name) => scopes.ofFacilities.includes(name));
+    if (granted.length === 0) return undefined;
+    const client = ctx.oidc.client && ownMetadataOf(ctx.oidc.client);
+    // Without an account, a client has access to no facility.
+    const memberships =
+      accountId === undefined ? (client?.memberships ?? []) : await membershipsOfAccount(ctx, accountId, amr);
+    const ids = memberships
+      .filter(({ role }) => granted.every((name) => scopesOfRole(role, scopes).includes(name)))
+      .map(({ facilityId }) => facilityId);
+    if (accountId === undefined && client?.account_id !== undefined && ids.length === 0) {
+      throw new errors.InvalidScope('the account has no role for this scope at any facility', granted.join(' '));
+    }
+    return select(ids, requestedFacilities(ctx));
+  };
+}
+
+function requestedFacilities(ctx: KoaContextWithOIDC): readonly string[] {
+  const { facility = [] } = (ctx.oidc.body ?? {}) as { facility?: string | string[] };
+  return [...new Set([facility].flat())];
+}
+
+function select(ids: readonly string[], requested: readonly string[]): readonly string[] {
+  const selected = requested.length === 0 ? ids : requested;
+  if (selected.length > maxFacilities) {
+    throw new errors.InvalidRequest(
+      `a token lists ${maxFacilities} facilities at most; select some with the repeatable parameter facility`,
+    );
+  }
+  if (requested.some((id) => !ids.includes(id))) {
+    throw new errors.InvalidRequest('the subject lacks access to a requested facility');
+  }
+  return selected;
+}
+
+/** After an error in the parameters `facility` and `resource`, the client can use the code again. */
+export function selectFacilitiesBeforeConsume(provider: Provider, facilitiesClaim: FacilitiesClaim): void {
+  const models = [provider.AuthorizationCode, provider.DeviceCode] as const;
+  for (const { prototype } of models) {
+    const code = prototype as InstanceType<(typeof models)[number]>;
+    const { consume } = code;
+    code.consume = async function consumeIfFacilitiesAreValid(this: typeof code) {
+      const ctx = Provider.ctx as KoaContextWithOIDC | undefined;
+      if (ctx) checkGrantedResource(ctx, this);
+      if (ctx && this.accountId) await facilitiesClaim(ctx, this);
+      return consume.call(this);
+    };
+  }
 }

@@ -1,13 +1,17 @@
 // Serves the page of a facility with its service accounts, team and open invitations, and the form to invite members
 // (specification, "Bookings API access", step 1).
+
 import { type Response, Router } from 'express';
 import { validateEmailAddress } from '../../accounts/field-rules.ts';
+import type { Audit } from '../../audit/audit.ts';
 import { roleNames } from '../../facilities/roles.ts';
 import { field, queryText, setRetryAfterAndExplain, textOfKey, type ValidationError } from '../../html/forms.ts';
 import type { FormState } from '../../html/site.ts';
 import { readName } from '../../input/username.ts';
-import { type InvitationError, maxMembers } from '../invitations/invitation-store.ts';
-import type { Member } from '../members/member-store.ts';
+import type { FacilityEmails } from '../facility-emails.ts';
+import { type InvitationError, type InvitationStore, maxMembers } from '../invitations/invitation-store.ts';
+import type { Invitations } from '../invitations/invitations.ts';
+import type { Member, MemberStore } from '../members/member-store.ts';
 import {
   actorOf,
   breadcrumbsOfFacilityPage,
@@ -15,7 +19,6 @@ import {
   type ManagerContext,
   type ManagerHandler,
   type PortalPages,
-  type PortalParts,
   welcomeNotice,
 } from '../page.ts';
 import {
@@ -78,10 +81,21 @@ function describeMembers(members: readonly Member[], ownAccountId: string, facil
   });
 }
 
-export function facilityRoutes(
-  { audit, members, facilityEmails, invitationStore, invitations }: PortalParts,
-  pages: PortalPages,
-): Router {
+export function facilityRoutes({
+  audit,
+  members,
+  facilityEmails,
+  invitationStore,
+  invitations,
+  pages,
+}: {
+  readonly audit: Audit;
+  readonly members: MemberStore;
+  readonly facilityEmails: FacilityEmails;
+  readonly invitationStore: InvitationStore;
+  readonly invitations: Invitations;
+  readonly pages: PortalPages;
+}): Router {
   const showFacility = async (
     response: Response,
     { signedIn, facility }: ManagerContext,

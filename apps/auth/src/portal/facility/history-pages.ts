@@ -1,14 +1,24 @@
 // Serves the history of a facility: who changed what, when and from which IP address.
+import type { Database } from '@bay-booking/service/database/database';
 import { Router } from 'express';
+import type { Audit } from '../../audit/audit.ts';
 import { queryText } from '../../html/forms.ts';
-import { breadcrumbsBelowFacility, type PortalPages, type PortalParts } from '../page.ts';
+import { breadcrumbsBelowFacility, type PortalPages } from '../page.ts';
 import { describeEvent } from './event-descriptions.ts';
 import { findHistoryPage, type HistoryRow, maxHistoryPage } from './history-store.ts';
 
 const nameOfOperator = ({ operator }: HistoryRow['detail']): string | undefined =>
   operator === undefined ? undefined : 'The operator of the service';
 
-export function historyRoutes({ db, audit }: PortalParts, pages: PortalPages): Router {
+export function historyRoutes({
+  db,
+  audit,
+  pages,
+}: {
+  readonly db: Database;
+  readonly audit: Audit;
+  readonly pages: PortalPages;
+}): Router {
   const router = Router();
   router.get(
     '/portal/facilities/:facilityId/history',

@@ -32,7 +32,7 @@ const csrfContext = 'invitation';
 const maxTokenLength = 200;
 const pathOf = (token: string): string => `/portal/invitation?token=${encodeURIComponent(token)}`;
 
-export interface AcceptanceParts extends Pick<StartSession, 'startSession'> {
+export function acceptanceRoutes(parts: {
   readonly site: Site;
   readonly sessions: BrowserSessions;
   readonly accounts: AccountStore;
@@ -41,10 +41,10 @@ export interface AcceptanceParts extends Pick<StartSession, 'startSession'> {
   readonly audit: Audit;
   readonly facilityEmails: FacilityEmails;
   readonly newPasswordLimit: UsageLimit;
-}
-
-export function acceptanceRoutes(parts: AcceptanceParts, pages: PortalPages): Router {
-  const { site, sessions, accounts, invitationStore, acceptances, audit, facilityEmails } = parts;
+  readonly startSession: StartSession['startSession'];
+  readonly pages: PortalPages;
+}): Router {
+  const { site, sessions, accounts, invitationStore, acceptances, audit, facilityEmails, pages } = parts;
 
   const showRefusal = (response: Response, status: number, title: string, text: string): Promise<void> =>
     site.showMessage(response, {

@@ -5,7 +5,7 @@ import { addMembership } from '../../facilities/membership-store.ts';
 import { canonicalName } from '../../input/username.ts';
 import { hashSecret } from '../../secrets.ts';
 import { accountKindFor } from '../rules.ts';
-import type { Invitation } from './invitation-store.ts';
+import { type Invitation, replaceableCondition } from './invitation-store.ts';
 
 export interface InvitedAccount {
   readonly kind: AccountKind;
@@ -18,10 +18,6 @@ export type Acceptance =
   | { readonly error: 'not-open' | 'username-taken' };
 
 type LockedInvitation = Pick<Invitation, 'id' | 'facilityId' | 'email' | 'role'>;
-
-/** A service account may replace an unconfirmed account of a person without any role. */
-export const replaceableCondition = `a.kind = 'user' and a.email is not null and not a.email_verified
-  and not exists (select from membership m where m.account_id = a.id)`;
 
 export type AcceptanceStore = ReturnType<typeof createAcceptanceStore>;
 

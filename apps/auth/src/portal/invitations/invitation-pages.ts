@@ -1,7 +1,9 @@
 // Handles the buttons that send an invitation again and that withdraw it, after a confirmation.
+
 import { type Request, type Response, Router } from 'express';
 import { roleNames } from '../../facilities/roles.ts';
 import { setRetryAfterAndExplain } from '../../html/forms.ts';
+import type { Site } from '../../html/site.ts';
 import {
   actorOf,
   breadcrumbsBelowFacility,
@@ -10,10 +12,10 @@ import {
   type ManagerContext,
   type ManagerHandler,
   type PortalPages,
-  type PortalParts,
 } from '../page.ts';
 import { mayInvite } from '../rules.ts';
-import type { Invitation } from './invitation-store.ts';
+import type { Invitation, InvitationStore } from './invitation-store.ts';
+import type { Invitations } from './invitations.ts';
 
 type InvitationHandler = (
   request: Request,
@@ -21,7 +23,17 @@ type InvitationHandler = (
   context: ManagerContext & { invitation: Invitation },
 ) => Promise<void>;
 
-export function invitationRoutes({ invitationStore, invitations, site }: PortalParts, pages: PortalPages): Router {
+export function invitationRoutes({
+  invitationStore,
+  invitations,
+  site,
+  pages,
+}: {
+  readonly invitationStore: InvitationStore;
+  readonly invitations: Invitations;
+  readonly site: Site;
+  readonly pages: PortalPages;
+}): Router {
   const showNotOpen = (response: Response, facility: ManagedFacility): Promise<void> =>
     site.showMessage(response, {
       status: 409,

@@ -5,7 +5,6 @@ import { canonicalName } from '../../input/username.ts';
 import { hashSecret, randomToken } from '../../secrets.ts';
 import { lockFacilityAs } from '../facility-lock-store.ts';
 import { accountKindFor, type InvitedRole, mayInvite } from '../rules.ts';
-import { replaceableCondition } from './acceptance-store.ts';
 
 export interface Invitation {
   readonly id: string;
@@ -59,6 +58,10 @@ const source = `invitation i join facility f on f.id = i.facility_id
   left join account inviter on inviter.id = i.invited_by`;
 /** An expired invitation can be sent again, so it is still undecided. */
 const undecidedCondition = 'i.accepted_at is null and i.withdrawn_at is null';
+
+/** A service account may replace an unconfirmed account of a person without any role. */
+export const replaceableCondition = `a.kind = 'user' and a.email is not null and not a.email_verified
+  and not exists (select from membership m where m.account_id = a.id)`;
 
 export type InvitationStore = ReturnType<typeof createInvitationStore>;
 

@@ -1,7 +1,11 @@
 // Serves the pages where the role of a member is changed or revoked. Each page first shows the consequences.
+
 import { type Request, type Response, Router } from 'express';
+import type { Audit } from '../../audit/audit.ts';
 import { type FacilityRole, roleNames } from '../../facilities/roles.ts';
 import { field } from '../../html/forms.ts';
+import type { Site } from '../../html/site.ts';
+import type { FacilityEmails } from '../facility-emails.ts';
 import {
   actorOf,
   breadcrumbsBelowFacility,
@@ -9,10 +13,9 @@ import {
   type ManagerContext,
   type ManagerHandler,
   type PortalPages,
-  type PortalParts,
 } from '../page.ts';
 import { assignableRoles, mayRevoke } from '../rules.ts';
-import type { Member, RoleChange, RoleChangeError } from './member-store.ts';
+import type { Member, MemberStore, RoleChange, RoleChangeError } from './member-store.ts';
 
 interface MemberContext extends ManagerContext {
   readonly member: Member;
@@ -27,7 +30,19 @@ const roleDetails: Readonly<Partial<Record<FacilityRole, string>>> = {
   staff: 'Sees the people, and invites and removes service accounts. This owner’s staff invitations will be withdrawn.',
 };
 
-export function memberRoutes({ members, audit, facilityEmails, site }: PortalParts, pages: PortalPages): Router {
+export function memberRoutes({
+  members,
+  audit,
+  facilityEmails,
+  site,
+  pages,
+}: {
+  readonly members: MemberStore;
+  readonly audit: Audit;
+  readonly facilityEmails: FacilityEmails;
+  readonly site: Site;
+  readonly pages: PortalPages;
+}): Router {
   /** Runs the handler with the member that the path names. */
   const withMember =
     (handler: MemberHandler): ManagerHandler =>

@@ -1,7 +1,10 @@
 // Serves the pages where owners and staff see the personal access tokens of the facility's service accounts, and revoke
 // one.
+import type { Database } from '@bay-booking/service/database/database';
 import { type Request, type Response, Router } from 'express';
+import type { Audit } from '../../audit/audit.ts';
 import { queryText, textOfKey } from '../../html/forms.ts';
+import type { FacilityEmails } from '../facility-emails.ts';
 import {
   actorOf,
   breadcrumbsBelowFacility,
@@ -10,7 +13,6 @@ import {
   type ManagerContext,
   type ManagerHandler,
   type PortalPages,
-  type PortalParts,
 } from '../page.ts';
 import {
   type FacilityToken,
@@ -26,7 +28,17 @@ type TokenHandler = (
   context: ManagerContext & { token: FacilityToken },
 ) => Promise<void>;
 
-export function facilityTokenRoutes({ db, audit, facilityEmails }: PortalParts, pages: PortalPages): Router {
+export function facilityTokenRoutes({
+  db,
+  audit,
+  facilityEmails,
+  pages,
+}: {
+  readonly db: Database;
+  readonly audit: Audit;
+  readonly facilityEmails: FacilityEmails;
+  readonly pages: PortalPages;
+}): Router {
   const withToken =
     (handler: TokenHandler): ManagerHandler =>
     async (request, response, context) => {

@@ -1,9 +1,12 @@
 // Shows a new client secret once, with `curl` commands that use it.
+
 import type { Response } from 'express';
 import type { TokenAccess } from '../../clients/metadata.ts';
 import type { NewSecret } from '../../clients/store.ts';
-import { scopesOfAccess } from '../../oidc/scopes.ts';
-import { type PortalPages, type PortalParts, tokensBreadcrumb } from '../page.ts';
+import type { AuthConfig } from '../../config.ts';
+import type { Site } from '../../html/site.ts';
+import { type ScopeTable, scopesOfAccess } from '../../oidc/scopes.ts';
+import { type PortalPages, tokensBreadcrumb } from '../page.ts';
 
 export interface ShownSecret extends NewSecret {
   readonly name: string;
@@ -28,7 +31,17 @@ const needsNoEncoding = (text: string): boolean => /^[\w.:/~-]*$/.test(text);
 const curlOption = ([field, value]: [string, string]): string =>
   `  ${needsNoEncoding(value) ? '-d' : '--data-urlencode'} ${shellQuote(`${field}=${value}`)}`;
 
-export function createSecretPage({ config, scopes, site }: PortalParts, pages: PortalPages) {
+export function createSecretPage({
+  config,
+  scopes,
+  site,
+  pages,
+}: {
+  readonly config: AuthConfig;
+  readonly scopes: ScopeTable;
+  readonly site: Site;
+  readonly pages: PortalPages;
+}) {
   const tokenCommand = ({ clientId, clientSecret, access }: ShownSecret): string => {
     const form = {
       grant_type: 'client_credentials',

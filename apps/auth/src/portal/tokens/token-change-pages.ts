@@ -1,14 +1,18 @@
 // Serves the pages where a service account rotates and revokes its personal access tokens. Each page first shows the
 // consequences for the software that uses the token.
+
 import { type Request, type Response, Router } from 'express';
-import type { PersonalAccessToken } from '../../clients/store.ts';
+import type { ClientStore, PersonalAccessToken } from '../../clients/store.ts';
 import { field } from '../../html/forms.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
-import type { SignedInHandler } from '../../html/site.ts';
+import type { SignedInHandler, Site } from '../../html/site.ts';
 import { formatDuration } from '../../html/time-format.ts';
 import { randomToken } from '../../secrets.ts';
-import { actorOf, idParameter, type PortalPages, type PortalParts, timeZoneOf, tokensBreadcrumb } from '../page.ts';
+import type { FacilityEmails } from '../facility-emails.ts';
+import type { MemberStore } from '../members/member-store.ts';
+import { actorOf, idParameter, type PortalPages, timeZoneOf, tokensBreadcrumb } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
+import type { SubmittedForms } from './submitted-form-store.ts';
 import { allDisabled, tokenNameOf, tokenPath } from './token-pages.ts';
 
 interface TokenContext {
@@ -33,11 +37,23 @@ const overlaps = [
   ...[3_600, 86_400, 7 * 86_400].map((value) => ({ value, text: formatDuration(value) })),
 ];
 
-export function tokenChangeRoutes(
-  { clients, members, submittedForms, site, facilityEmails }: PortalParts,
-  pages: PortalPages,
-  secretPage: SecretPage,
-): Router {
+export function tokenChangeRoutes({
+  clients,
+  members,
+  submittedForms,
+  site,
+  facilityEmails,
+  pages,
+  secretPage,
+}: {
+  readonly clients: ClientStore;
+  readonly members: MemberStore;
+  readonly submittedForms: SubmittedForms;
+  readonly site: Site;
+  readonly facilityEmails: FacilityEmails;
+  readonly pages: PortalPages;
+  readonly secretPage: SecretPage;
+}): Router {
   const showEnded = (response: Response): Promise<void> =>
     site.showMessage(response, {
       status: 409,

@@ -1,17 +1,20 @@
 // Serves the page with the facilities and the personal access tokens of a service account, and the form that creates a
 // token (specification, "Bookings API access", step 2).
+
 import { type Response, Router } from 'express';
 import { validateName } from '../../accounts/field-rules.ts';
 import { accessLevels, type TokenAccess } from '../../clients/metadata.ts';
-import { maxActiveTokens } from '../../clients/store.ts';
+import { type ClientStore, maxActiveTokens } from '../../clients/store.ts';
 import { roleNames } from '../../facilities/roles.ts';
 import { field, fieldErrors, fields, queryText, textOfKey, type ValidationError } from '../../html/forms.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../../html/site.ts';
 import { randomToken } from '../../secrets.ts';
-import type { FacilitySummary } from '../members/member-store.ts';
-import { actorOf, type PortalPages, type PortalParts, timeZoneOf, withInput } from '../page.ts';
+import type { FacilityEmails } from '../facility-emails.ts';
+import type { FacilitySummary, MemberStore } from '../members/member-store.ts';
+import { actorOf, type PortalPages, timeZoneOf, withInput } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
+import type { SubmittedForms } from './submitted-form-store.ts';
 
 /** The state of the form that creates a token, and a notice above it. */
 export interface TokenForm extends FormState {
@@ -57,11 +60,21 @@ export const tokenNotices: Readonly<Record<string, string>> = {
     'rejects its access tokens that name this facility.',
 };
 
-export function createTokenPages(
-  { members, clients, submittedForms, facilityEmails }: PortalParts,
-  pages: PortalPages,
-  secretPage: SecretPage,
-): { showTokens: ShowTokens; routes: Router } {
+export function createTokenPages({
+  members,
+  clients,
+  submittedForms,
+  facilityEmails,
+  pages,
+  secretPage,
+}: {
+  readonly members: MemberStore;
+  readonly clients: ClientStore;
+  readonly submittedForms: SubmittedForms;
+  readonly facilityEmails: FacilityEmails;
+  readonly pages: PortalPages;
+  readonly secretPage: SecretPage;
+}): { showTokens: ShowTokens; routes: Router } {
   const showTokens: ShowTokens = async (
     response,
     { account },

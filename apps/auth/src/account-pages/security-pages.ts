@@ -46,7 +46,7 @@ const mailCodeEnded = 'The code from the e-mail has expired, or too many wrong c
 const setUpCookie = '_setup';
 const setUpSeconds = 15 * 60;
 
-export interface SecurityParts extends Pick<StartSession, 'addFactorToSession'> {
+export function securityRoutes(parts: {
   readonly site: Site;
   readonly factors: FactorStore;
   readonly emails: AccountEmails;
@@ -56,9 +56,8 @@ export interface SecurityParts extends Pick<StartSession, 'addFactorToSession'> 
   readonly confirmationCodes: ConfirmationCodes;
   readonly sessionStore: SessionStore;
   readonly passkeys: Passkeys;
-}
-
-export function securityRoutes(parts: SecurityParts): Router {
+  readonly addFactorToSession: StartSession['addFactorToSession'];
+}): Router {
   const { site, factors, emails, audit, config, cookies, confirmationCodes, sessionStore, addFactorToSession } = parts;
   const box = createSecretBox(config.encryptionKeys);
   const setUpOwner = ({ account, sessionId }: SignedIn): string => `set-up of ${account.id} in ${sessionId}`;
@@ -89,7 +88,7 @@ export function securityRoutes(parts: SecurityParts): Router {
       isMailOn: config.mail === 'on',
       authenticatorPath: withReturn(`${path}/authenticator`, request),
     };
-    await site.show(response, '/account/views/security', data, {
+    await site.show(response, '/account-pages/views/security', data, {
       title: 'Sign-in security',
       width: 'wide',
       breadcrumbs: [{ href: '/account', text: 'Your account' }],
@@ -105,7 +104,7 @@ export function securityRoutes(parts: SecurityParts): Router {
     { title, text }: { title: string; text: string },
   ): Promise<void> => {
     const data = { codes, title, text, next: returnPathOf(response.req) ?? path };
-    return site.show(response, '/account/views/recovery-codes', data, { title, script: true });
+    return site.show(response, '/account-pages/views/recovery-codes', data, { title, script: true });
   };
 
   /** Runs the handler after a fresh sign-in with the strongest factor that the account has. */
@@ -237,7 +236,7 @@ export function securityRoutes(parts: SecurityParts): Router {
       appLink: appLinkOf(secret, username),
       qrCode: qrCodeOf(secret, username),
     };
-    return site.show(response, '/account/views/authenticator', data, {
+    return site.show(response, '/account-pages/views/authenticator', data, {
       title: 'Set up an authenticator app',
       script: true,
       ...state,
@@ -304,7 +303,7 @@ export function securityRoutes(parts: SecurityParts): Router {
       options: JSON.stringify(await parts.passkeys.creationOptions(account, passkeys)),
     };
     const page = { title: 'Add a passkey', script: 'passkeys', ...state } as const;
-    return site.show(response, '/account/views/passkey', data, page);
+    return site.show(response, '/account-pages/views/passkey', data, page);
   };
 
   const addPasskey: SignedInHandler = async (request, response, signedIn) => {
@@ -361,7 +360,7 @@ export function securityRoutes(parts: SecurityParts): Router {
       const name = passkey ? `the passkey “${passkey.name}”` : 'the authenticator app';
       const isLast = passkeys.length + (authenticatorApp ? 1 : 0) === 1;
       const data = { id, isLast, recoveryCodes, button: 'Remove', danger: true, cancel: path };
-      return site.show(response, '/account/views/remove', data, { title: `Remove ${name}?` });
+      return site.show(response, '/account-pages/views/remove', data, { title: `Remove ${name}?` });
     };
     const submit: SignedInHandler = async (request, response, signedIn) => {
       const outcome = await remove(signedIn.account.id, field(request, 'id'));

@@ -12,16 +12,21 @@ import { exportAccount } from './export-store.ts';
 
 const accountLinks = [{ href: '/account', text: 'Your account' }];
 
-export interface AccountDataParts {
+export function accountDataRoutes({
+  site,
+  sessions,
+  audit,
+  db,
+  outbox,
+  facilityEmails,
+}: {
   readonly site: Site;
   readonly sessions: BrowserSessions;
   readonly audit: Audit;
   readonly db: Database;
   readonly outbox: Outbox;
   readonly facilityEmails: FacilityEmails;
-}
-
-export function accountDataRoutes({ site, sessions, audit, db, outbox, facilityEmails }: AccountDataParts): Router {
+}): Router {
   const fresh = { requireFresh: true };
 
   const sendExport: SignedInHandler = async (request, response, { account }) => {
@@ -64,7 +69,7 @@ export function accountDataRoutes({ site, sessions, audit, db, outbox, facilityE
       const facilities = await findSolelyOwned(db, account.id);
       if (facilities.length > 0) return showOnlyOwner(response, facilities);
       const data = { account, button: 'Delete the account', danger: true, cancel: '/account' };
-      return site.show(response, '/account/delete', data, { title: 'Delete your account?' });
+      return site.show(response, '/account-pages/delete', data, { title: 'Delete your account?' });
     }, fresh),
   );
   router.post('/account/delete', ...site.formForSignedIn(remove, { ...fresh, returnTo: () => '/account/delete' }));

@@ -1,43 +1,50 @@
-// Creates the stores of accounts and facilities, the sign-in checks and the e-mails (part of app.ts).
+// Creates the stores of accounts and facilities, their e-mails and the limits (part of app.ts).
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
-import { createAccountEmails } from '../accounts/account-emails.ts';
-import { createConfirmationCodes } from '../accounts/confirmation-code-store.ts';
-import { createOneTimeLinks } from '../accounts/one-time-link-store.ts';
-import { createSignIn, createSignInAttempts } from '../accounts/sign-in.ts';
-import { createSocialIdentityStore } from '../accounts/social-identity-store.ts';
-import { createAccountStore } from '../accounts/store.ts';
-import type { Audit } from '../audit/audit.ts';
-import { createClientStore } from '../clients/store.ts';
-import type { AuthConfig } from '../config.ts';
-import { createPasskeys } from '../factors/passkeys.ts';
-import { createPendingSignIns } from '../factors/pending-sign-in-store.ts';
-import { createFactorStore } from '../factors/store.ts';
-import type { FailureCounterFactory } from '../guard/failure-counter.ts';
-import { addressKey, nameKey } from '../guard/keys.ts';
-import { createSignInGuard } from '../guard/sign-in-guard.ts';
-import { createUsageLimit } from '../guard/usage-limit.ts';
-import { createConsentStore } from '../interaction/consent/consent-store.ts';
-import { createSessionStore } from '../interaction/sign-in/session-store.ts';
-import { createMailer } from '../outbox/mailer.ts';
-import type { Outbox } from '../outbox/outbox.ts';
-import { createFacilityEmails } from '../portal/facility-emails.ts';
-import { createAcceptanceStore } from '../portal/invitations/acceptance-store.ts';
-import { createInvitationStore } from '../portal/invitations/invitation-store.ts';
-import { createInvitations } from '../portal/invitations/invitations.ts';
-import { createMemberStore } from '../portal/members/member-store.ts';
-import { createSubmittedForms } from '../portal/tokens/submitted-form-store.ts';
+import { createAccountEmails } from './accounts/account-emails.ts';
+import { createConfirmationCodes } from './accounts/confirmation-code-store.ts';
+import { createOneTimeLinks } from './accounts/one-time-link-store.ts';
+import { createSignIn, createSignInAttempts } from './accounts/sign-in.ts';
+import { createSocialIdentityStore } from './accounts/social-identity-store.ts';
+import { createAccountStore } from './accounts/store.ts';
+import type { Audit } from './audit/audit.ts';
+import type { AuthConfig } from './config.ts';
+import { createPasskeys } from './factors/passkeys.ts';
+import { createPendingSignIns } from './factors/pending-sign-in-store.ts';
+import { createFactorStore } from './factors/store.ts';
+import type { FailureCounterFactory } from './guard/failure-counter.ts';
+import { addressKey, nameKey } from './guard/keys.ts';
+import { createSignInGuard } from './guard/sign-in-guard.ts';
+import { createUsageLimit } from './guard/usage-limit.ts';
+import { createUserCodeGuard } from './guard/user-code-guard.ts';
+import { createConsentStore } from './interaction/consent/consent-store.ts';
+import { createSessionStore } from './interaction/sign-in/session-store.ts';
+import { createMailer } from './outbox/mailer.ts';
+import type { Outbox } from './outbox/outbox.ts';
+import { createFacilityEmails } from './portal/facility-emails.ts';
+import { createAcceptanceStore } from './portal/invitations/acceptance-store.ts';
+import { createInvitationStore } from './portal/invitations/invitation-store.ts';
+import { createInvitations } from './portal/invitations/invitations.ts';
+import { createMemberStore } from './portal/members/member-store.ts';
+import { createSubmittedForms } from './portal/tokens/submitted-form-store.ts';
 
-export interface AccountComposition {
+export type Services = ReturnType<typeof createServices>;
+
+export function createServices({
+  config,
+  logger,
+  db,
+  audit,
+  outbox,
+  createCounter,
+}: {
   readonly config: AuthConfig;
   readonly logger: Logger;
   readonly db: Database;
   readonly audit: Audit;
   readonly outbox: Outbox;
   readonly createCounter: FailureCounterFactory;
-}
-
-export function composeAccounts({ config, logger, db, audit, outbox, createCounter }: AccountComposition) {
+}) {
   const sendLogoutTokens = outbox.wake;
   const accounts = createAccountStore({ db });
   const factors = createFactorStore({ db, encryptionKeys: config.encryptionKeys });
@@ -68,7 +75,6 @@ export function composeAccounts({ config, logger, db, audit, outbox, createCount
     socialIdentities: createSocialIdentityStore({ db, audit }),
     pendingSignIns: createPendingSignIns({ db }),
     passkeys: createPasskeys(config, factors),
-    clients: createClientStore({ db, audit, accessTokenTtl: config.accessTokenTtl }),
     members: createMemberStore({ db }),
     sessionStore: createSessionStore({ db, sendLogoutTokens }),
     consents: createConsentStore({ db, sendLogoutTokens }),
@@ -80,6 +86,7 @@ export function composeAccounts({ config, logger, db, audit, outbox, createCount
       mailer,
       limit: createUsageLimit(createCounter, { name: 'confirmation-code', limit: 5, ...perHour }),
     }),
+    userCodeGuard: createUserCodeGuard(createCounter),
     signIn: createSignIn({ accounts, audit, factors, guard }),
     attempts: createSignInAttempts({ factors, guard, wrongFactors, emails }),
     /** Limits the new passwords for an account or invitation, because estimating their strength takes much CPU time. */

@@ -32,7 +32,7 @@ const notices: Readonly<Record<string, string>> = {
   verification: "We've sent you a link to confirm your address.",
 };
 
-export interface AccountPageParts {
+export function createAccountPage(parts: {
   readonly site: Site;
   readonly factors: FactorStore;
   readonly socialIdentities: SocialIdentityStore;
@@ -41,9 +41,7 @@ export interface AccountPageParts {
   readonly members: MemberStore;
   readonly providers: SocialProviders;
   readonly scopes: ScopeTable;
-}
-
-export function createAccountPage(parts: AccountPageParts): ShowAccount {
+}): ShowAccount {
   const { site, factors, socialIdentities, sessionStore, consents, members, providers, scopes } = parts;
   return async (response, signedIn, state) => {
     const { account, sessionId } = signedIn;
@@ -77,7 +75,7 @@ export function createAccountPage(parts: AccountPageParts): ShowAccount {
       addableProviders: [...providers.values()].filter(({ name }) => !linked.some(({ provider }) => provider === name)),
       isOnlyWayToSignIn: !account.passwordHash && linked.length === 1,
     };
-    await site.show(response, '/account/account', data, {
+    await site.show(response, '/account-pages/account', data, {
       title: 'Your account',
       width: 'wide',
       notice: textOfKey(notices, queryText(response.req, 'done')),

@@ -21,7 +21,8 @@ import type { ShowAccount } from './page.ts';
 
 const wrongPassword = 'The current password is wrong.';
 
-export interface PasswordChangeParts {
+export function createPasswordChange(parts: {
+  readonly show: ShowAccount;
   readonly accounts: AccountStore;
   readonly factors: FactorStore;
   readonly sessionStore: SessionStore;
@@ -30,10 +31,8 @@ export interface PasswordChangeParts {
   readonly emails: AccountEmails;
   readonly newPasswordLimit: UsageLimit;
   readonly audit: Audit;
-}
-
-export function createPasswordChange(show: ShowAccount, parts: PasswordChangeParts): SignedInHandler {
-  const { accounts, factors, sessionStore, devices, signIn, emails, newPasswordLimit, audit } = parts;
+}): SignedInHandler {
+  const { show, accounts, factors, sessionStore, devices, signIn, emails, newPasswordLimit, audit } = parts;
 
   /**
    * Checks the password like a sign-in: wrong passwords can lock the account. Returns nothing if the password is right.

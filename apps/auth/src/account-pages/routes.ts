@@ -1,21 +1,32 @@
 // Serves the page "Your account" and the forms with which users change their own account.
 import { type Response, Router } from 'express';
+import type { AccountEmails } from '../accounts/account-emails.ts';
 import { validateName } from '../accounts/field-rules.ts';
-import { mayLinkIdentities } from '../accounts/social-identity-store.ts';
+import { mayLinkIdentities, type SocialIdentityStore } from '../accounts/social-identity-store.ts';
+import type { AccountStore } from '../accounts/store.ts';
+import type { Audit } from '../audit/audit.ts';
 import { field, type ValidationError } from '../html/forms.ts';
 import type { SignedIn } from '../html/signed-in.ts';
-import type { SignedInHandler } from '../html/site.ts';
+import type { SignedInHandler, Site } from '../html/site.ts';
+import type { ConsentStore } from '../interaction/consent/consent-store.ts';
+import type { SessionStore } from '../interaction/sign-in/session-store.ts';
 import type { SocialRoutes } from '../interaction/sign-in/social-routes.ts';
 import { otherPurposes } from '../social/store.ts';
-import { createPasswordChange, type PasswordChangeParts } from './change-password.ts';
-import { type AccountDataParts, accountDataRoutes } from './data-routes.ts';
-import { type AccountPageParts, createAccountPage } from './page.ts';
+import type { ShowAccount } from './page.ts';
 
-export interface AccountParts extends PasswordChangeParts, AccountDataParts, AccountPageParts {}
-
-export function accountRoutes(parts: AccountParts, social: Pick<SocialRoutes, 'begin'>): Router {
-  const { site, accounts, socialIdentities, sessionStore, consents, emails, audit } = parts;
-  const show = createAccountPage(parts);
+export function accountRoutes(options: {
+  readonly site: Site;
+  readonly accounts: AccountStore;
+  readonly socialIdentities: SocialIdentityStore;
+  readonly sessionStore: SessionStore;
+  readonly consents: ConsentStore;
+  readonly emails: AccountEmails;
+  readonly audit: Audit;
+  readonly show: ShowAccount;
+  readonly changePassword: SignedInHandler;
+  readonly beginSocial: SocialRoutes['begin'];
+}): Router {
+  const { site, accounts, socialIdentities, sessionStore, consents, emails, audit, show, beginSocial } = options;
   const showError = (response: Response, signedIn: SignedIn, status: number, error: ValidationError): Promise<void> =>
     show(response, signedIn, { validationErrors: [error], status });
 
@@ -36,7 +47,7 @@ export function accountRoutes(parts: AccountParts, social: Pick<SocialRoutes, 'b
     response.redirect(303, '/account?done=name');
   });
 
-  post('password', createPasswordChange(show, parts));
+  post('password', options.changePassword);
 
   post('verification', async (_request, response, { account }) => {
     await emails.sendVerification(account);
@@ -70,7 +81,7 @@ export function accountRoutes(parts: AccountParts, social: Pick<SocialRoutes, 'b
         return showError(response, signedIn, 409, { text });
       }
       const purpose = { ...otherPurposes, linkAccountId: account.id };
-      return social.begin(request, response, field(request, 'provider'), purpose);
+      return beginSocial(request, response, field(request, 'provider'), purpose);
     },
     { requireFresh: true },
   );
@@ -93,6 +104,5 @@ export function accountRoutes(parts: AccountParts, social: Pick<SocialRoutes, 'b
     { requireFresh: true },
   );
 
-  router.use(accountDataRoutes(parts));
   return router;
 }

@@ -1,0 +1,38 @@
+// Starts what runs every few seconds or minutes in every instance.
+import type { Database } from '@bay-booking/service/database/database';
+import type { Logger } from '@bay-booking/service/logging';
+import { startLoop } from '@bay-booking/service/periodic';
+import { eraseLateEvents } from './account-pages/deletion-store.ts';
+import { deleteExpiredRows } from './accounts/expired-rows-store.ts';
+import { sendExpiryReminders } from './clients/expiry-reminder-store.ts';
+import type { Mailer } from './outbox/mailer.ts';
+import type { RevocationStore } from './revocations/store.ts';
+
+export function startJobs({
+  db,
+  logger,
+  mailer,
+  issuer,
+  revocations,
+}: {
+  readonly db: Database;
+  readonly logger: Logger;
+  readonly mailer: Mailer;
+  readonly issuer: string;
+  readonly revocations: Pick<RevocationStore, 'publishExpiredTokens'>;
+}) {
+  const every = (intervalMs: number, name: string, run: Parameters<typeof startLoop>[0]['run']) =>
+    startLoop({ name, intervalMs, logger, run });
+  const reminders = every(60_000, 'remind of expiring tokens', () => sendExpiryReminders(db, mailer, issuer));
+  const loops = [
+    reminders,
+    every(60_000, 'delete expired rows', () => deleteExpiredRows(db)),
+    // Their access tokens must be refused within 15 s.
+    every(3_000, 'publish expired tokens', revocations.publishExpiredTokens),
+    every(60_000, 'erase late audit events', () => eraseLateEvents(db)),
+  ];
+  return {
+    remindOfExpiringTokens: reminders.wake,
+    stop: () => Promise.all(loops.map(({ stop }) => stop())),
+  };
+}
