@@ -65,7 +65,7 @@ async function renewToken(): Promise<string> {
 
 function createClient(onNoToken: () => Promise<string>): BookingsClient {
   return createBookingsClient({
-    baseUrl: signIn.baseUrl,
+    baseUrl: signIn.serviceUrl,
     auth: async ({ renew }) => {
       if (renew) signIn.dropToken();
       return signIn.currentToken() ?? onNoToken();
@@ -78,7 +78,7 @@ function createClient(onNoToken: () => Promise<string>): BookingsClient {
 }
 
 /** Sends requests that the user has started. If there is no token, the page leaves for auth and restores the dialog. */
-export const client = createClient(renewToken);
+export const api = createClient(renewToken);
 
 let typedAt = 0;
 addEventListener('input', () => {
@@ -88,7 +88,7 @@ const isBusy = (): boolean =>
   document.querySelector('dialog[open], .dragging') !== null || Date.now() - typedAt < 10_000;
 
 /** Sends requests that the page starts by itself. If there is no token, they fail while somebody types or drags. */
-export const backgroundClient = createClient(async () => {
+export const backgroundApi = createClient(async () => {
   if (!isBusy()) return renewToken();
   throw new Error('no token while somebody works on the page');
 });

@@ -17,6 +17,11 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** Sets variables that day-sheet.css calculates with. */
+export function setVariables(element: HTMLElement, variables: Readonly<Record<string, string | number>>): void {
+  for (const [name, value] of Object.entries(variables)) element.style.setProperty(`--${name}`, String(value));
+}
+
 type Content = string | readonly Child[];
 
 export const button = (label: Content, click: () => unknown, attributes: Readonly<Record<string, unknown>> = {}) =>

@@ -1,10 +1,10 @@
 // Starts the day sheet: signs the user in, lets the user choose a location, and shows the day.
 import type { BookingLocation, Me } from '@bay-booking/client';
-import { client, offlineSince } from './api.ts';
+import { api, offlineSince } from './api.ts';
 import { dateAt, readDate } from './day/time.ts';
 import { button, h, notify } from './dom.ts';
-import { choices, forgetChoices } from './sheet/choices.ts';
 import { showSheet } from './sheet/sheet.ts';
+import { choices, forgetChoices } from './sheet/toolbar.ts';
 import * as signIn from './sign-in.ts';
 
 const main = document.querySelector('main') as HTMLElement;
@@ -25,8 +25,8 @@ const noConnection = 'there is no connection to the service.';
 
 async function start(): Promise<void> {
   // The redirect URI has the host of BASE_URL, and so must the page.
-  if (location.origin !== new URL(signIn.baseUrl).origin)
-    return location.replace(`${signIn.baseUrl}/day${location.search}`);
+  if (location.origin !== new URL(signIn.serviceUrl).origin)
+    return location.replace(`${signIn.serviceUrl}/day${location.search}`);
   const { result, place } = await signIn.finishSignIn();
   if (result === 'signed out') return show('You are signed out of the day sheet', signInButton(place));
   if (typeof result === 'object') return show('You are not signed in', h('p', {}, result.error), signInButton(place));
@@ -37,7 +37,7 @@ async function start(): Promise<void> {
     const stay = () => notify(`You are still signed in, because ${noConnection} Try again later.`);
     void signIn.signOut().then(() => forgetChoices(), stay);
   });
-  const [me, locations] = await Promise.all([client.me(), client.locations.list().toArray()]);
+  const [me, locations] = await Promise.all([api.me(), api.locations.list().toArray()]);
   forgetChoices(me.subject);
   if (place.notice) notify(place.notice);
   const query = new URLSearchParams(location.search);
@@ -69,7 +69,7 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
     void open();
   };
 
-  async function open(draft?: signIn.Draft): Promise<void> {
+  async function open(draft?: signIn.FormDraft): Promise<void> {
     const query = new URLSearchParams(location.search);
     const hasChoice = query.has('choose') || (me.facilities.length > 1 && !query.has('location'));
     const chosen = locations.find(({ id }) => id === query.get('location')) ?? (hasChoice ? undefined : locations[0]);

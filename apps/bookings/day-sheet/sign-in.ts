@@ -2,7 +2,7 @@
 // only what the page needs after the redirect: the check values of the request, the place, and what was typed.
 import * as oauth from 'oauth4webapi';
 
-export interface Draft {
+export interface FormDraft {
   readonly kind: string;
   readonly context: unknown;
   /** By the name of the field. A field that is left out keeps its value. */
@@ -11,11 +11,11 @@ export interface Draft {
 }
 
 /** Returns what is typed in the open form. */
-export const drafts: { current?: (() => Draft) | undefined } = {};
+export const drafts: { current?: (() => FormDraft) | undefined } = {};
 
 export interface Place {
   readonly search: string;
-  readonly draft?: Draft | undefined;
+  readonly draft?: FormDraft | undefined;
   /** Who typed the draft. Nobody else may see it. */
   readonly subject?: string | undefined;
   /** What the page has to say when it shows the day. */
@@ -35,9 +35,9 @@ const storageKey = 'day-sheet';
 const setting = (name: string): string => document.body.dataset[name] ?? '';
 const issuer = new URL(setting('issuer'));
 const client: oauth.Client = { client_id: setting('clientId') };
-export const baseUrl = setting('baseUrl');
-const redirectUri = `${baseUrl}/day/`;
-const pagePath = new URL(`${baseUrl}/day`).pathname;
+export const serviceUrl = setting('baseUrl');
+const redirectUri = `${serviceUrl}/day/`;
+const pagePath = new URL(`${serviceUrl}/day`).pathname;
 
 /** Who is signed in. */
 export let subject: string | undefined;
@@ -57,7 +57,7 @@ async function discover(): Promise<oauth.AuthorizationServer> {
   return oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, request()));
 }
 
-export type SignInResult = 'signed in' | 'signed out' | 'not signed in' | { readonly error: string };
+type SignInResult = 'signed in' | 'signed out' | 'not signed in' | { readonly error: string };
 
 const readSaved = (): Partial<Saved> & { readonly at?: number } =>
   JSON.parse(sessionStorage.getItem(storageKey) ?? '{}') as Partial<Saved>;
@@ -128,7 +128,7 @@ function reasonOf(error: unknown): string {
   return 'The sign-in failed because the authorization server did not respond.';
 }
 
-export interface SignInOptions {
+interface SignInOptions {
   /** From a step-up challenge (RFC 9470). */
   readonly acrValues?: string | undefined;
   readonly maxAge?: number | undefined;

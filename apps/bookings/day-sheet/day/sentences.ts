@@ -1,8 +1,7 @@
-// Describes errors of the API in sentences that name the bay, the time and the other party.
-import { BookingsApiError, BookingsTokenError, type Problem } from '@bay-booking/client';
+// Describes changes and problems of the API in sentences that name the bay, the time and the other party.
+import type { Problem } from '@bay-booking/client';
 import { weekdays } from '../../src/opening-hours/hours.ts';
-import { client, isConnectionProblem, stepUp } from '../api.ts';
-import { bayNameOf, type Day, findBookings } from './day.ts';
+import { bayNameOf, type Day, type SheetBooking } from './day.ts';
 import { clockAt, timeOf } from './time.ts';
 
 export interface RequestedBooking {
@@ -34,7 +33,7 @@ export class ChangedMeanwhile extends SentenceError {
 }
 
 /** The service rejected a request for bookings. Its problems name positions in `requested`. */
-export class RejectedRequest extends Error {
+export class RejectedBookings extends Error {
   readonly requested: readonly RequestedBooking[];
 
   constructor(cause: unknown, requested: readonly RequestedBooking[]) {
@@ -42,9 +41,6 @@ export class RejectedRequest extends Error {
     this.requested = requested;
   }
 }
-
-const noConnection = 'There is no connection to the service. What you typed is still here: try again later.';
-const unreachable = 'The authorization server does not respond. What you typed is still here: try again later.';
 
 export const titleOf = (weekday: string): string => weekday.charAt(0).toUpperCase() + weekday.slice(1);
 
@@ -62,7 +58,7 @@ const labels: Readonly<Record<string, string>> = {
 };
 
 /** Says how a field has changed, such as `the bay from Bay 1 to Bay 4`. */
-export function changeOf(field: string, before: unknown, after: unknown, day: Day): string {
+export function describeChange(field: string, before: unknown, after: unknown, day: Day): string {
   const shown = (value: unknown): string => {
     if (value === null || value === undefined || value === '') return field === 'bayIds' ? 'all bays' : 'nothing';
     if (field === 'bayId' || field === 'bayIds')
@@ -80,7 +76,7 @@ export function changeOf(field: string, before: unknown, after: unknown, day: Da
 /** Says what differs between two versions of a resource, in the fields that the page shows. */
 export const changesBetween = (before: object, after: object, day: Day): string =>
   Object.keys(labels)
-    .map((field) => changeOf(field, Reflect.get(before, field), Reflect.get(after, field), day))
+    .map((field) => describeChange(field, Reflect.get(before, field), Reflect.get(after, field), day))
     .filter(Boolean)
     .join(', ');
 
@@ -108,15 +104,19 @@ function generalSentence(problem: Problem): string {
   return sentences[code] ?? `${description} ${moreInfo}`.trim();
 }
 
-async function sentencesOf(problem: Problem, day: Day, requested: readonly RequestedBooking[]): Promise<string[]> {
+/** Describes a problem with one of the requested bookings. `found` are the bookings that the service has in the way. */
+export function sentencesOf(
+  problem: Problem,
+  day: Day,
+  requested: readonly RequestedBooking[] = [],
+  found: readonly SheetBooking[] = [],
+): string[] {
   const { code, contextData, moreInfo } = problem;
   const one = requested[Number(contextData.index ?? 0)];
   const bay = one ? bayNameOf(day, one.bayId) : 'The bay';
   if (code === 'BOOK00001')
     return [`The reference ${one?.externalBookingId ?? ''} is already used by another booking.`];
   if (code === 'BOOK00002') {
-    // If the bookings in the way cannot be read, the sentence does not name them.
-    const found = one ? await findBookings(client, [one.bayId], one).catch(() => []) : [];
     const others = found.filter((other) => !requested.some(({ id }) => id === other.id));
     const held = contextData.heldUntil;
     if (others.length > 0)
@@ -141,36 +141,13 @@ const fieldsOfCodes: Readonly<Record<string, string>> = {
   BOOK00003: 'bayId',
 };
 
+/** The field of the form that a problem belongs to. */
+export const formFieldOf = (problem: Problem): string => fieldsOfCodes[problem.code] ?? fieldOf(problem);
+
 export interface Description {
   /** The field of the form that the error belongs to, if there is one. */
   readonly field?: string | undefined;
   readonly text: string;
   /** The position of the requested booking. */
   readonly index?: number;
-}
-
-/** Describes an error. Leaves the page for auth if the error asks for a step-up. */
-export async function describeError(
-  error: unknown,
-  day: Day,
-  requested: readonly RequestedBooking[] = [],
-): Promise<readonly Description[]> {
-  if (error instanceof RejectedRequest) return describeError(error.cause, day, error.requested);
-  try {
-    await stepUp(error);
-  } catch {
-    return [{ text: unreachable }];
-  }
-  if (error instanceof SentenceError) return [{ text: error.message, field: error.field }];
-  if (error instanceof BookingsApiError && error.problems.length > 0) {
-    const described = error.problems.map(async (problem) => {
-      const index = Number(problem.contextData.index ?? 0);
-      const field = fieldsOfCodes[problem.code] ?? fieldOf(problem);
-      return (await sentencesOf(problem, day, requested)).map((text) => ({ text, index, field }));
-    });
-    return (await Promise.all(described)).flat();
-  }
-  if (isConnectionProblem(error)) return [{ text: noConnection }];
-  if (error instanceof BookingsTokenError) return [{ text: unreachable }];
-  return [{ text: `This did not work: ${error instanceof Error ? error.message : String(error)}.` }];
 }

@@ -2,8 +2,9 @@
 import type { SetOpeningHours } from '@bay-booking/client';
 import { createSchedule } from '../../src/opening-hours/schedule.ts';
 import { intervalOf } from '../../src/time/interval.ts';
-import { client } from '../api.ts';
-import { bayNameOf, type Day, findBookings, nameOf, type SheetBooking } from '../day/day.ts';
+import { api } from '../api.ts';
+import { findBookings } from '../data/read.ts';
+import { bayNameOf, type Day, nameOf, type SheetBooking } from '../day/day.ts';
 import { rangeOf } from '../day/time.ts';
 import { button, h, listOf } from '../dom.ts';
 
@@ -33,7 +34,7 @@ const maxCompared = 20_000;
 export async function findOutside(day: Day, hours: SetOpeningHours) {
   const schedule = createSchedule({ exceptions: [], ...hours }, day.timeZone);
   const ids = day.bays.map(({ id }) => id);
-  const found = await findBookings(client, ids, { startDate: new Date().toISOString() }, maxCompared);
+  const found = await findBookings(api, ids, { startDate: new Date().toISOString() }, maxCompared);
   const outside = found
     .filter((booking) => !schedule.isOpenThroughout(intervalOf(booking)))
     .sort((a, b) => a.startDate.localeCompare(b.startDate));

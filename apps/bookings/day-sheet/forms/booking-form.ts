@@ -1,16 +1,17 @@
 // The forms for new bookings and for a booking: change, move, lengthen, cancel, and the way to its history.
 import { BookingsApiError, type CreateBooking } from '@bay-booking/client';
-import { client } from '../api.ts';
-import { type Change, cancelBookings, changeBookings, createBookings } from '../day/bookings.ts';
-import { bayNameOf, type Day, nameOf, type SheetBooking } from '../day/day.ts';
-import { describeError, SentenceError } from '../day/sentences.ts';
+import { api } from '../api.ts';
+import { describeError } from '../data/errors.ts';
+import { cancelBookings, changeBookings, makeBookings } from '../data/write.ts';
+import { bayNameOf, type Day, nameOf, offeredBays, type SheetBooking } from '../day/day.ts';
+import { type Description, SentenceError } from '../day/sentences.ts';
+import { type BookingValues, bookingsOf, checkSeries, describeCount, movedLike, weeklyTimes } from '../day/series.ts';
 import { rangeOf, shortDateAt } from '../day/time.ts';
-import { button, h, listOf, notify } from '../dom.ts';
-import type { Draft } from '../sign-in.ts';
-import { type Form, field, openForm } from './form.ts';
+import { button, h, notify } from '../dom.ts';
+import type { FormDraft } from '../sign-in.ts';
+import { type Form, formField, openForm } from './form.ts';
 import { showHistory } from './history.ts';
-import { movedLike } from './move-booking.ts';
-import { readTimes, timeFields, timesAfter } from './time-fields.ts';
+import { readTimes, timeFields } from './time-fields.ts';
 
 export interface FormContext {
   readonly day: Day;
@@ -19,7 +20,7 @@ export interface FormContext {
   readonly subject: string;
 }
 
-export interface NewBooking {
+export interface ProposedBooking {
   readonly bayIds: readonly string[];
   readonly start: number;
   readonly end: number;
@@ -28,17 +29,13 @@ export interface NewBooking {
 /** The API accepts 60 bookings in a group. */
 const maxBookings = 60;
 
-/** The bays that forms offer. */
-export const baysOf = (day: Day) =>
-  day.bays.filter(({ bookable }) => bookable).map(({ id, name }) => [id, name] as const);
-
 /** A name that nobody edited stays as a program wrote it, with its spaces. Input fields take line breaks out. */
 export function readText(values: FormData, name: string, before = ''): string {
   const text = String(values.get(name) ?? '');
   return text === before.replace(/[\r\n]/g, '').toWellFormed() ? before : text.trim();
 }
 
-export function openNewBooking({ day }: FormContext, initial: NewBooking, draft?: Draft): void {
+export function openNewBooking({ day }: FormContext, initial: ProposedBooking, draft?: FormDraft): void {
   /** The series whose dates are known to be free. */
   let checked = '';
   const form = openForm(
@@ -48,11 +45,11 @@ export function openNewBooking({ day }: FormContext, initial: NewBooking, draft?
       kind: 'new',
       context: initial,
       content: [
-        field('text', 'userAlias', 'Name', '', { required: true, maxlength: 256 }),
-        field('checkboxes', 'bayId', 'Bays', initial.bayIds, { options: baysOf(day) }),
+        formField('text', 'userAlias', 'Name', '', { required: true, maxlength: 256 }),
+        formField('checkboxes', 'bayId', 'Bays', initial.bayIds, { options: offeredBays(day) }),
         ...timeFields(day, initial),
-        field('text', 'externalBookingId', 'Reference (optional)', '', { maxlength: 256 }),
-        field('number', 'weeks', 'Repeat weekly: number of weeks', '1', {
+        formField('text', 'externalBookingId', 'Reference (optional)', '', { maxlength: 256 }),
+        formField('number', 'weeks', 'Repeat weekly: number of weeks', '1', {
           min: 1,
           max: maxBookings,
           hint: '1 books this day only. With more weeks, the dates are checked before anything is saved.',
@@ -63,15 +60,10 @@ export function openNewBooking({ day }: FormContext, initial: NewBooking, draft?
         const requested = readSeries(values, day, initial);
         const series = JSON.stringify(requested);
         if (Number(values.get('weeks')) > 1 && checked !== series) {
-          checked = (await checkSeries(requested, day, opened)) ? series : '';
-          opened.setSubmitLabel(checked ? `Book all ${requested.length}` : 'Check the dates again');
+          checked = (await showCheck(requested, opened)) ? series : '';
           return false;
         }
-        await createBookings(requested);
-        const [first] = requested;
-        const isOfDay = first && Date.parse(first.startDate) < day.end && Date.parse(first.endDate) > day.start;
-        if (requested.length > 1) notify(`${requested.length} bookings were made.`);
-        else notify(isOfDay || !first ? 'Booked.' : `Booked: ${rangeOf(first, day)}.`);
+        await book(requested);
         return true;
       },
     },
@@ -85,9 +77,36 @@ export function openNewBooking({ day }: FormContext, initial: NewBooking, draft?
   form.element.addEventListener('input', showEdited);
   showEdited();
   form.element.querySelector<HTMLElement>('#field-userAlias')?.focus();
+
+  async function book(bookings: readonly CreateBooking[]): Promise<void> {
+    await makeBookings(bookings);
+    const [first] = bookings;
+    const isOfDay = first && Date.parse(first.startDate) < day.end && Date.parse(first.endDate) > day.start;
+    if (bookings.length > 1) notify(`${bookings.length} bookings were made.`);
+    else notify(isOfDay || !first ? 'Booked.' : `Booked: ${rangeOf(first, day)}.`);
+  }
+
+  /** Shows which times are not free, and offers the others. Returns whether all are free. */
+  async function showCheck(requested: readonly CreateBooking[], opened: Form): Promise<boolean> {
+    const { conflicts, free } = checkSeries(requested, await findProblems(requested, day), day);
+    const count = describeCount(requested, day.timeZone);
+    opened.setSubmitLabel(conflicts.length > 0 ? 'Check again' : `Book all ${requested.length}`);
+    if (conflicts.length === 0)
+      opened.showBelow(h('p', { role: 'status' }, `All are free: ${count}. Nothing is saved yet.`));
+    else {
+      const summary = `Not free: ${conflicts.length} of ${requested.length} times. Nothing was saved.`;
+      const items = conflicts.map((text) => h('li', { class: 'conflict' }, text));
+      const label = free.length === 1 ? 'Book the other time' : `Book the other ${free.length} times`;
+      const bookFree = free.length > 0 && button(label, () => void opened.run(() => book(free)));
+      opened.showBelow(
+        h('div', { role: 'status' }, h('p', {}, summary), h('ul', { class: 'dates' }, ...items), bookFree),
+      );
+    }
+    return conflicts.length === 0;
+  }
 }
 
-function readSeries(values: FormData, day: Day, initial: NewBooking): readonly CreateBooking[] {
+function readSeries(values: FormData, day: Day, initial: ProposedBooking): readonly CreateBooking[] {
   const bayIds = values.getAll('bayId').map(String);
   const weeks = Number(values.get('weeks'));
   const reference = readText(values, 'externalBookingId');
@@ -95,47 +114,31 @@ function readSeries(values: FormData, day: Day, initial: NewBooking): readonly C
   if (!Number.isInteger(weeks) || weeks < 1) throw new SentenceError('The number of weeks must be 1 or more.', 'weeks');
   if (bayIds.length * weeks > maxBookings)
     throw new SentenceError(`At most ${maxBookings} bookings can be made at once. Choose fewer bays or weeks.`);
-  const typed = readTimes(values, day, initial);
-  const times = Array.from({ length: weeks }, (_, week) => timesAfter(typed, day, week));
+  const times = weeklyTimes(readTimes(values, day, initial), day.timeZone, weeks);
   const skipped = times.find(({ startDate, endDate }) => startDate >= endDate);
   if (skipped)
     throw new SentenceError(`On ${shortDateAt(skipped.startDate, day.timeZone)}, no time remains.`, 'endDate');
-  const bookings = times.flatMap((time) =>
-    bayIds.map((bayId) => ({ bayId, userAlias: readText(values, 'userAlias'), ...time })),
-  );
-  return bookings.map((booking, index) =>
-    // A reference is unique, so each further booking gets its number.
-    reference ? { ...booking, externalBookingId: index === 0 ? reference : `${reference}-${index + 1}` } : booking,
-  );
-}
-
-/** Shows which dates are free and which are not. Returns whether all are free. */
-async function checkSeries(requested: readonly CreateBooking[], day: Day, form: Form): Promise<boolean> {
-  const problems = await client.groups.create({ bookings: [...requested], dryRun: true }).then(
-    () => [],
-    (error: unknown) => {
-      if (error instanceof BookingsApiError && error.status === 400) return describeError(error, day, requested);
-      throw error;
-    },
-  );
-  const items = requested.map(({ startDate, bayId }, place) => {
-    const texts = problems.filter(({ index }) => index === place).map(({ text }) => text);
-    const when = listOf(shortDateAt(startDate, day.timeZone), bayNameOf(day, bayId));
-    return h('li', { class: texts.length > 0 ? 'conflict' : '' }, ...when, `: ${texts.join(' ') || 'free'}`);
+  return bookingsOf(times, bayIds, {
+    userAlias: readText(values, 'userAlias'),
+    ...(reference && { externalBookingId: reference }),
   });
-  const count = items.filter((item) => item.className === 'conflict').length;
-  const summary =
-    count > 0
-      ? `${count} of ${requested.length} dates are not free. Nothing was saved.`
-      : `All ${requested.length} dates are free. Nothing is saved yet.`;
-  form.showBelow(h('div', { role: 'status' }, h('p', {}, summary), h('ul', { class: 'dates' }, ...items)));
-  return count === 0;
 }
 
-export function openBooking(context: FormContext, original: SheetBooking, draft?: Draft): void {
+/** Asks the service which of the bookings it would reject. Nothing is saved. */
+async function findProblems(requested: readonly CreateBooking[], day: Day): Promise<readonly Description[]> {
+  try {
+    await api.groups.create({ bookings: [...requested], dryRun: true });
+    return [];
+  } catch (error) {
+    if (error instanceof BookingsApiError && error.status === 400) return describeError(error, day, requested);
+    throw error;
+  }
+}
+
+export function openBooking(context: FormContext, original: SheetBooking, draft?: FormDraft): void {
   const { day, mayWrite } = context;
   const { id, groupId, userAlias, bayId, startDate, endDate, externalBookingId, metadata } = original;
-  const bays = new Map([[bayId, bayNameOf(day, bayId)], ...baysOf(day)]);
+  const bays = new Map([[bayId, bayNameOf(day, bayId)], ...offeredBays(day)]);
   const name = nameOf(original);
   const party = [
     ['one', 'this one'],
@@ -149,10 +152,10 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
       kind: 'booking',
       context: original,
       content: [
-        field('text', 'userAlias', 'Name', userAlias, { maxlength: 256 }),
-        field('select', 'bayId', 'Bay', bayId, { options: [...bays] }),
+        formField('text', 'userAlias', 'Name', userAlias, { maxlength: 256 }),
+        formField('select', 'bayId', 'Bay', bayId, { options: [...bays] }),
         ...timeFields(day, { start: startDate, end: endDate }),
-        groupId !== undefined && mayWrite && field('select', 'party', 'Apply to', 'one', { options: party }),
+        groupId !== undefined && mayWrite && formField('select', 'party', 'Apply to', 'one', { options: party }),
         externalBookingId !== undefined && h('p', {}, `Reference: ${externalBookingId}`),
         ...Object.entries(metadata ?? {}).map(([key, value]) => h('p', {}, `${key}: ${value}`)),
       ],
@@ -163,7 +166,7 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
       ],
       save: async (values) => {
         const times = readTimes(values, day, { start: startDate, end: endDate });
-        const change: Change = {
+        const change: BookingValues = {
           userAlias: readText(values, 'userAlias', userAlias),
           bayId: readText(values, 'bayId', bayId),
           startDate: times.startDate,

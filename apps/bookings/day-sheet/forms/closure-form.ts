@@ -1,13 +1,14 @@
 // The form that closes bays for a time, changes a closure, and opens the bays again.
 import type { Closure } from '@bay-booking/client';
-import { client } from '../api.ts';
-import { changesSince, createOnce, ifUnchanged, removeIfUnchanged, type Target } from '../day/bookings.ts';
-import { findBookings, type SheetBooking } from '../day/day.ts';
+import { api } from '../api.ts';
+import { findBookings } from '../data/read.ts';
+import { changesSince, ifUnchanged, removeIfUnchanged, sendOnce, type Target } from '../data/write.ts';
+import { offeredBays, type SheetBooking } from '../day/day.ts';
 import { button, h, notify } from '../dom.ts';
-import type { Draft } from '../sign-in.ts';
+import type { FormDraft } from '../sign-in.ts';
 import { listBookings } from './affected-bookings.ts';
-import { baysOf, type FormContext, openBooking, readText } from './booking-form.ts';
-import { field, openForm } from './form.ts';
+import { type FormContext, openBooking, readText } from './booking-form.ts';
+import { formField, openForm } from './form.ts';
 import { readTimes, timeFields } from './time-fields.ts';
 
 export interface ClosureContext extends FormContext {
@@ -16,21 +17,21 @@ export interface ClosureContext extends FormContext {
 
 export type NewClosure = Pick<Closure, 'startDate' | 'endDate'> & { readonly bayIds: string[] };
 
-export function openClosure(context: ClosureContext, original: Closure | NewClosure, draft?: Draft): void {
+export function openClosure(context: ClosureContext, original: Closure | NewClosure, draft?: FormDraft): void {
   const { day, mayClose } = context;
   const { bayIds, startDate, endDate } = original;
   const existing = 'id' in original ? original : undefined;
   const allBays = day.bays.map(({ id }) => id);
-  const offered = baysOf(day);
+  const offered = offeredBays(day);
   /** A closure can also have bays that the form does not offer, for example of other locations. */
   const otherBays = bayIds?.filter((id) => !offered.some(([of]) => of === id)) ?? [];
   const targetOf = ({ id }: Closure, requested?: object): Target<Closure> => ({
     name: 'the closure',
-    read: () => client.closures.get(id),
+    read: () => api.closures.get(id),
     changesIn: (current) => changesSince(original, requested, current, day),
   });
   const bookingsIn = (closure: Closure): Promise<SheetBooking[]> =>
-    findBookings(client, closure.bayIds ?? allBays, closure);
+    findBookings(api, closure.bayIds ?? allBays, closure);
   const form = openForm(
     {
       title: existing ? 'Closure' : 'Close bays',
@@ -38,9 +39,9 @@ export function openClosure(context: ClosureContext, original: Closure | NewClos
       kind: 'closure',
       context: original,
       content: [
-        field('text', 'reason', 'Reason', existing?.reason ?? '', { maxlength: 256 }),
-        field('checkbox', 'whole', 'The whole location', !bayIds),
-        field('checkboxes', 'bayIds', 'Bays', bayIds ?? [], { options: offered }),
+        formField('text', 'reason', 'Reason', existing?.reason ?? '', { maxlength: 256 }),
+        formField('checkbox', 'whole', 'The whole location', !bayIds),
+        formField('checkboxes', 'bayIds', 'Bays', bayIds ?? [], { options: offered }),
         ...timeFields(day, { start: startDate, end: endDate }),
       ],
       submitLabel: mayClose && (existing ? 'Save' : 'Close the bays'),
@@ -59,9 +60,9 @@ export function openClosure(context: ClosureContext, original: Closure | NewClos
         };
         const saved = existing
           ? await ifUnchanged(targetOf(existing, { bayIds: undefined, reason, ...body }), ({ etag }) =>
-              client.closures.update(existing.id, body, { ifMatch: etag }),
+              api.closures.update(existing.id, body, { ifMatch: etag }),
             )
-          : await createOnce(body, (idempotencyKey) => client.closures.create(body, { idempotencyKey }));
+          : await sendOnce(body, (idempotencyKey) => api.closures.create(body, { idempotencyKey }));
         // The closure is saved. A failure of the search must not look like a failure to save.
         const conflicts = await bookingsIn(saved).catch(() => []);
         notify(existing || isOver(saved) ? 'The closure was saved.' : 'The bays are closed.');
@@ -82,7 +83,7 @@ export function openClosure(context: ClosureContext, original: Closure | NewClos
 
   async function remove(): Promise<void> {
     if (!existing) return;
-    await removeIfUnchanged(targetOf(existing), (options) => client.closures.delete(existing.id, options));
+    await removeIfUnchanged(targetOf(existing), (options) => api.closures.delete(existing.id, options));
     notify(isOver(existing) ? 'The closure was removed.' : 'The bays are open again.');
   }
 

@@ -1,8 +1,9 @@
 // Shows forms in dialogs. A form keeps what was typed until its changes are saved.
+import { describeError } from '../data/errors.ts';
 import type { Day } from '../day/day.ts';
-import { ChangedMeanwhile, type Description, describeError } from '../day/sentences.ts';
+import { ChangedMeanwhile, type Description } from '../day/sentences.ts';
 import { button, type Child, h, keepToast } from '../dom.ts';
-import { type Draft, drafts } from '../sign-in.ts';
+import { drafts, type FormDraft } from '../sign-in.ts';
 
 type FieldType = 'text' | 'datetime-local' | 'number' | 'select' | 'checkboxes' | 'checkbox' | 'textarea';
 type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
@@ -14,7 +15,7 @@ export interface FieldOptions {
   readonly [attribute: string]: unknown;
 }
 
-export interface FormOptions {
+export interface DialogOptions {
   readonly title: string;
   readonly day: Day;
   /** Opens the same form again after a sign-in. */
@@ -27,7 +28,7 @@ export interface FormOptions {
   /** Closes the dialog unless it returns false. Its errors appear in the form. */
   readonly save?: (values: FormData, form: Form) => Promise<unknown>;
   /** Opens the form for what another person has saved meanwhile. The draft has the fields that the user has edited. */
-  readonly reopen?: (current: object, draft: Draft) => void;
+  readonly reopen?: (current: object, draft: FormDraft) => void;
 }
 
 export interface Form {
@@ -40,7 +41,7 @@ export interface Form {
   readonly setSubmitLabel: (label: string) => void;
 }
 
-export function field(
+export function formField(
   type: FieldType,
   name: string,
   label: string,
@@ -86,12 +87,12 @@ function isEdited(control: Control): boolean {
   return control.value !== control.defaultValue;
 }
 
-function valuesOf(form: HTMLFormElement, controls: readonly Control[]): Draft['values'] {
+function valuesOf(form: HTMLFormElement, controls: readonly Control[]): FormDraft['values'] {
   const data = new FormData(form);
   return Object.fromEntries(controls.map(({ name }) => [name, data.getAll(name).map(String)]));
 }
 
-function fill(form: HTMLFormElement, values: Draft['values']): void {
+function fill(form: HTMLFormElement, values: FormDraft['values']): void {
   for (const control of controlsOf(form)) {
     const typed = values[control.name];
     if (typed && control.type === 'checkbox') (control as HTMLInputElement).checked = typed.includes(control.value);
@@ -101,7 +102,7 @@ function fill(form: HTMLFormElement, values: Draft['values']): void {
   }
 }
 
-export function openForm(options: FormOptions, draft?: Draft): Form {
+export function openForm(options: DialogOptions, draft?: FormDraft): Form {
   const { title, day, kind, context, content, submitLabel, buttons = [], save, reopen } = options;
   const before = document.activeElement;
   const problems = h('div', { role: 'alert', class: 'problems' });
@@ -140,8 +141,12 @@ export function openForm(options: FormOptions, draft?: Draft): Form {
     if (shown.length > 0 && problems.childElementCount === 0) problems.append(h('p', {}, 'Please check the fields.'));
   };
 
-  const draftOf = (controls: readonly Control[]): Draft => ({ kind, context, values: valuesOf(formElement, controls) });
-  const ownDraft = (): Draft => draftOf(controlsOf(formElement));
+  const draftOf = (controls: readonly Control[]): FormDraft => ({
+    kind,
+    context,
+    values: valuesOf(formElement, controls),
+  });
+  const ownDraft = (): FormDraft => draftOf(controlsOf(formElement));
 
   const run: Form['run'] = async (action) => {
     if (formElement.ariaBusy) return;

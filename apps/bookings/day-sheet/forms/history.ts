@@ -1,13 +1,13 @@
 // Shows who changed a booking, or all bookings of the day, cancelled ones included.
 import type { BookingHistory, History } from '@bay-booking/client';
-import { client } from '../api.ts';
+import { api } from '../api.ts';
 import { bayNameOf, type Day, type SheetBooking } from '../day/day.ts';
-import { changeOf } from '../day/sentences.ts';
+import { describeChange } from '../day/sentences.ts';
 import { clockAt, rangeOf, shortDateAt } from '../day/time.ts';
 import { type Child, h, listOf } from '../dom.ts';
 import { openForm } from './form.ts';
 
-type Entry = BookingHistory['items'][number] | History['items'][number];
+type HistoryEntry = BookingHistory['items'][number] | History['items'][number];
 
 const actions = {
   created: 'Booked',
@@ -16,14 +16,14 @@ const actions = {
   erased: 'Personal data erased',
 } as const;
 
-function actorOf({ actor: { clientId, subject } }: Entry, ownSubject: string): string {
+function actorOf({ actor: { clientId, subject } }: HistoryEntry, ownSubject: string): string {
   if (!clientId) return 'the service itself';
   if (subject === ownSubject) return 'you';
   return subject && subject !== clientId ? `${subject} with ${clientId}` : clientId;
 }
 
 /** The state that a creation begins or a deletion ends. */
-function stateOf({ changes }: Entry, side: 'from' | 'to', day: Day): Child[] {
+function stateOf({ changes }: HistoryEntry, side: 'from' | 'to', day: Day): Child[] {
   const fieldOf = (field: string) => String(changes[field]?.[side] ?? '');
   const times = { startDate: fieldOf('startDate'), endDate: fieldOf('endDate') };
   const range = times.endDate && rangeOf(times, day);
@@ -31,10 +31,10 @@ function stateOf({ changes }: Entry, side: 'from' | 'to', day: Day): Child[] {
 }
 
 /** `name` says whose booking was changed, where the list has several. */
-function entryElement(entry: Entry, day: Day, subject: string, name: string | undefined): HTMLElement {
+function entryElement(entry: HistoryEntry, day: Day, subject: string, name: string | undefined): HTMLElement {
   const { action, at } = entry;
   const changes = Object.entries(entry.changes)
-    .map(([field, { from, to }]) => changeOf(field, from, to, day))
+    .map(([field, { from, to }]) => describeChange(field, from, to, day))
     .filter(Boolean);
   const details =
     action === 'created' || action === 'deleted'
@@ -51,8 +51,8 @@ function entryElement(entry: Entry, day: Day, subject: string, name: string | un
 
 /** Shows the history of a booking, or the changes of all bookings of the day, newest first. Returns false. */
 export async function showHistory(day: Day, subject: string, booking?: SheetBooking): Promise<false> {
-  const entries: Entry[] = booking
-    ? (await client.bookings.history(booking.id, { pageSize: 200 }).toArray()).reverse()
+  const entries: HistoryEntry[] = booking
+    ? (await api.bookings.history(booking.id, { pageSize: 200 }).toArray()).reverse()
     : await newestOfDay(day);
   const items = entries.map((entry) =>
     entryElement(entry, day, subject, booking ? undefined : nameOf(entry, entries, day)),
@@ -71,16 +71,16 @@ export async function showHistory(day: Day, subject: string, booking?: SheetBook
 }
 
 /** An update has the name only if it changes the name. The booking may be gone, but not the entry of its creation. */
-function nameOf(entry: Entry, entries: readonly Entry[], day: Day): string | undefined {
-  const idOf = (one: Entry) => ('bookingId' in one ? one.bookingId : '');
+function nameOf(entry: HistoryEntry, entries: readonly HistoryEntry[], day: Day): string | undefined {
+  const idOf = (one: HistoryEntry) => ('bookingId' in one ? one.bookingId : '');
   const current = day.bookings.get(idOf(entry))?.userAlias;
   const names = entries.filter((one) => idOf(one) === idOf(entry)).map(({ changes: { userAlias } }) => userAlias);
   return current ?? names.map((name) => name?.to ?? name?.from).find((name) => typeof name === 'string');
 }
 
 /** Reads one page: a busy day has more changes than anybody reads. */
-async function newestOfDay(day: Day): Promise<Entry[]> {
-  const { data } = await client.request('listHistory', {
+async function newestOfDay(day: Day): Promise<HistoryEntry[]> {
+  const { data } = await api.request('listHistory', {
     query: {
       facilityId: day.location.facilityId,
       bayIds: day.bays.map(({ id }) => id),

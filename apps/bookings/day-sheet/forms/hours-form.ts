@@ -1,14 +1,14 @@
 // The form for the opening hours of the location: for each weekday, and exceptions for single dates.
 import type { OpeningHours, SetOpeningHours } from '@bay-booking/client';
 import { type Weekday, weekdays } from '../../src/opening-hours/hours.ts';
-import { client } from '../api.ts';
-import { ifUnchanged } from '../day/bookings.ts';
+import { api } from '../api.ts';
+import { ifUnchanged } from '../data/write.ts';
 import type { Day } from '../day/day.ts';
 import { changesBetween, SentenceError, titleOf } from '../day/sentences.ts';
 import { notify } from '../dom.ts';
-import type { Draft } from '../sign-in.ts';
+import type { FormDraft } from '../sign-in.ts';
 import { findOutside, listBookings } from './affected-bookings.ts';
-import { type Form, field, openForm } from './form.ts';
+import { type Form, formField, openForm } from './form.ts';
 
 type Range = OpeningHours['exceptions'][number]['hours'][number];
 
@@ -58,7 +58,7 @@ function readHours(values: FormData): SetOpeningHours {
   };
 }
 
-export function openHours(day: Day, original: OpeningHours, draft?: Draft): void {
+export function openHours(day: Day, original: OpeningHours, draft?: FormDraft): void {
   const { id, name } = day.location;
   /** The hours whose affected bookings the user has seen. */
   let seen = '';
@@ -69,15 +69,15 @@ export function openHours(day: Day, original: OpeningHours, draft?: Draft): void
       kind: 'hours',
       context: original,
       content: [
-        field('checkbox', 'alwaysOpen', 'Always open', original.alwaysOpen),
+        formField('checkbox', 'alwaysOpen', 'Always open', original.alwaysOpen),
         ...weekdays.map((weekday) =>
-          field('text', weekday, titleOf(weekday), writeRanges(original.weekly[weekday]), {
+          formField('text', weekday, titleOf(weekday), writeRanges(original.weekly[weekday]), {
             ...(weekday === 'monday' && {
               hint: 'Such as 07:00-22:00, or 07:00-12:00, 13:00-22:00. Empty means closed.',
             }),
           }),
         ),
-        field('textarea', 'exceptions', 'Exceptions', writeExceptions(original).join('\n'), {
+        formField('textarea', 'exceptions', 'Exceptions', writeExceptions(original).join('\n'), {
           hint: 'One date in each line, such as 2026-12-24 closed, or 2026-12-31 10:00-16:00.',
         }),
       ],
@@ -86,13 +86,13 @@ export function openHours(day: Day, original: OpeningHours, draft?: Draft): void
         const change = values.has('alwaysOpen') ? undefined : readHours(values);
         const target = {
           name: 'the opening hours',
-          read: () => client.locations.getOpeningHours(id),
+          read: () => api.locations.getOpeningHours(id),
           changesIn: (current: OpeningHours) => changesBetween(shownHours(original), shownHours(current), day),
         };
         const isSaved = await ifUnchanged(target, async ({ etag }) => {
           if (change && seen !== JSON.stringify(change) && (await showOutside(change, opened))) return false;
-          if (change) await client.locations.setOpeningHours(id, change, { ifMatch: etag });
-          else await client.locations.deleteOpeningHours(id, { ifMatch: etag });
+          if (change) await api.locations.setOpeningHours(id, change, { ifMatch: etag });
+          else await api.locations.deleteOpeningHours(id, { ifMatch: etag });
           return true;
         });
         if (!isSaved) return false;

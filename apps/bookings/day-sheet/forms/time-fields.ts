@@ -1,9 +1,11 @@
 // The fields of a form for a start and an end. In the hour that occurs twice, a choice follows the time.
+import type { Times } from '../../src/time/interval.ts';
 import type { Day } from '../day/day.ts';
 import { SentenceError } from '../day/sentences.ts';
-import { instantAt, localAt, meaningsOf, type WallTime, wallTimeAt } from '../day/time.ts';
+import { type WallTimes, weeklyTimes } from '../day/series.ts';
+import { localAt, meaningsOf, type WallTime, wallTimeAt } from '../day/time.ts';
 import { h } from '../dom.ts';
-import { field } from './form.ts';
+import { formField } from './form.ts';
 
 /** In milliseconds since 1970, or as the API writes them. */
 export interface FormTimes {
@@ -11,12 +13,7 @@ export interface FormTimes {
   readonly end: number | string;
 }
 
-export interface TypedTimes {
-  readonly start: WallTime;
-  readonly end: WallTime;
-  readonly startDate: string;
-  readonly endDate: string;
-}
+interface TypedTimes extends WallTimes, Times {}
 
 const occurrenceName = (name: string): string => `${name}Occurrence`;
 
@@ -27,12 +24,18 @@ export const timeFields = (day: Day, { start, end }: FormTimes): HTMLElement[] =
 
 function timeField(name: string, label: string, before: number | string, { timeZone }: Day): HTMLElement {
   const instant = new Date(before).getTime();
-  const time = field('datetime-local', name, label, localAt(instant, timeZone));
+  const time = formField('datetime-local', name, label, localAt(instant, timeZone));
   const input = time.querySelector('input') as HTMLInputElement;
   const options = ['0', '1'].map((value) => [value, value] as const);
-  const choice = field('select', occurrenceName(name), `Zone of the ${name === 'startDate' ? 'start' : 'end'}`, '', {
-    options,
-  });
+  const choice = formField(
+    'select',
+    occurrenceName(name),
+    `Zone of the ${name === 'startDate' ? 'start' : 'end'}`,
+    '',
+    {
+      options,
+    },
+  );
   const select = choice.querySelector('select') as HTMLSelectElement;
   const { occurrence } = wallTimeAt(instant, timeZone);
   for (const option of select.options) option.defaultSelected = option.value === String(occurrence);
@@ -72,7 +75,7 @@ function readTime(values: FormData, name: string, before: number | string, { tim
 /** @throws {SentenceError} if somebody typed an end that is not after the start */
 export function readTimes(values: FormData, day: Day, before: FormTimes): TypedTimes {
   const [start, end] = [readTime(values, 'startDate', before.start, day), readTime(values, 'endDate', before.end, day)];
-  const times = timesAfter({ start, end }, day);
+  const [times] = weeklyTimes({ start, end }, day.timeZone) as [Times];
   const isUnedited = [before.start, before.end].every(
     (time, index) => new Date(time).toISOString() === [times.startDate, times.endDate][index],
   );
@@ -80,16 +83,7 @@ export function readTimes(values: FormData, day: Day, before: FormTimes): TypedT
   return { start, end, ...times };
 }
 
-/** Returns the times so many weeks later, at the same wall-clock time. */
-export function timesAfter({ start, end }: Pick<TypedTimes, 'start' | 'end'>, { timeZone }: Day, weeks = 0) {
-  const [startDate, endDate] = [start, end].map((time) => new Date(instantAt(time, timeZone, weeks)).toISOString()) as [
-    string,
-    string,
-  ];
-  return { startDate, endDate };
-}
-
-function requireDuration({ startDate, endDate }: { startDate: string; endDate: string }, isSkipped: boolean): void {
+function requireDuration({ startDate, endDate }: Times, isSkipped: boolean): void {
   if (startDate < endDate) return;
   throw new SentenceError(
     isSkipped

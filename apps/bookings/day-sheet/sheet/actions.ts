@@ -1,18 +1,19 @@
 // Opens the forms of the sheet, as far as the user may change something now.
 import type { Me } from '@bay-booking/client';
 import { timesOf } from '../../src/time/interval.ts';
-import { type Day, findFreeBay, type SheetBooking } from '../day/day.ts';
-import { describeError } from '../day/sentences.ts';
+import { describeError } from '../data/errors.ts';
+import type { Day, SheetBooking, SheetEntry } from '../day/day.ts';
+import { firstFreeBay } from '../day/free.ts';
 import { halfHour, proposedStart } from '../day/time.ts';
 import { button, h, notify } from '../dom.ts';
 import { openBooking, openNewBooking } from '../forms/booking-form.ts';
 import { type ClosureContext, openClosure } from '../forms/closure-form.ts';
 import { openForm } from '../forms/form.ts';
 import { openHours } from '../forms/hours-form.ts';
-import type { Draft } from '../sign-in.ts';
-import { choices } from './choices.ts';
-import { type Selection, timeOfRow } from './frame.ts';
-import { describeEntry, type Entry } from './grid.ts';
+import type { FormDraft } from '../sign-in.ts';
+import { describeEntry } from './box.ts';
+import { type Selection, timeOfRow } from './grid.ts';
+import { choices } from './toolbar.ts';
 
 export function createActions(day: Day, { scopes, subject }: Me) {
   const may = (scope: string): boolean => scopes.some((granted) => granted.endsWith(scope));
@@ -24,10 +25,10 @@ export function createActions(day: Day, { scopes, subject }: Me) {
     subject,
   });
 
-  const open = (entry: Entry): void =>
+  const open = (entry: SheetEntry): void =>
     'userAlias' in entry ? openBooking(contextNow(), entry) : openClosure(contextNow(), entry);
 
-  function choose(entries: readonly Entry[]): void {
+  function choose(entries: readonly SheetEntry[]): void {
     const links = entries.map((entry) =>
       h(
         'li',
@@ -55,7 +56,7 @@ export function createActions(day: Day, { scopes, subject }: Me) {
   function newBooking(): void {
     const start = proposedStart(day, Date.now());
     const times = { start, end: start + 2 * halfHour };
-    const bay = findFreeBay(day, choices.bay, times);
+    const bay = firstFreeBay(day, times);
     openNewBooking(contextNow(), { bayIds: bay ? [bay.id] : [], ...times });
   }
 
@@ -75,7 +76,7 @@ export function createActions(day: Day, { scopes, subject }: Me) {
   ].filter((control) => control !== false);
 
   /** Opens the form that was open before a sign-in, with what was typed. */
-  function restore(draft: Draft): void {
+  function restore(draft: FormDraft): void {
     const { kind, context } = draft;
     const now = contextNow();
     if (kind === 'new') openNewBooking(now, context as Parameters<typeof openNewBooking>[1], draft);

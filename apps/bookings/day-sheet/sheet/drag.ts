@@ -1,16 +1,15 @@
 // Lets a mouse or a finger select empty times, and move and lengthen bookings. On a touch screen a swipe scrolls, and
 // only a long press drags. Every drag can also be done in the form of the booking (WCAG 2.2, 2.5.7).
 import { intervalOf } from '../../src/time/interval.ts';
-import type { Change } from '../day/bookings.ts';
 import type { SheetBooking } from '../day/day.ts';
+import type { BookingValues } from '../day/series.ts';
 import { halfHour } from '../day/time.ts';
-import type { Cell, Selection } from './frame.ts';
-import type { Grid } from './grid.ts';
+import type { Cell, Grid, Selection } from './grid.ts';
 
 export interface DragActions {
   readonly mayDrag: () => boolean;
   readonly select: (selection: Selection) => void;
-  readonly move: (booking: SheetBooking, change: Change) => void;
+  readonly move: (booking: SheetBooking, change: BookingValues) => void;
 }
 
 interface Drag {
@@ -50,7 +49,7 @@ export function enableDrag(grid: Grid, { mayDrag, select, move }: DragActions): 
   }
 
   function begin(pointerId: number): void {
-    grid.hideRejection();
+    grid.rejection.hide();
     element.setPointerCapture(pointerId);
     element.classList.add('dragging');
     update();
@@ -147,7 +146,7 @@ export function enableDrag(grid: Grid, { mayDrag, select, move }: DragActions): 
   element.addEventListener('keydown', (event) => {
     if (event.key !== 'Escape') return;
     cancel();
-    grid.hideRejection();
+    grid.rejection.hide();
   });
 }
 

@@ -1,49 +1,135 @@
-// Draws the bookings and closures of a day into the grid (docs/decisions.md, "Day sheet").
-import type { Closure } from '@bay-booking/client';
-import { doOverlap, intervalOf } from '../../src/time/interval.ts';
-import { closedTimeOf, closesBay, type Day, nameOf, type SheetBooking } from '../day/day.ts';
-import { rangeOf } from '../day/time.ts';
-import { button, type Child, h, listOf } from '../dom.ts';
-import { type Cell, createFrame, type Selection, setVariables, timeOfRow } from './frame.ts';
+// Draws the grid of a day, a column for each bay and a row for each half hour, with bookings and closures in it
+// (docs/decisions.md, "Day sheet").
+import { doOverlap, intervalOf, subtract } from '../../src/time/interval.ts';
+import { closedTimeOf, closesBay, type Day, matches, type SheetEntry } from '../day/day.ts';
+import { clockAt, halfHour } from '../day/time.ts';
+import { h, setVariables } from '../dom.ts';
+import { drawBooking, drawClosure } from './box.ts';
+import { createRejection } from './rejection.ts';
 
-export type Entry = SheetBooking | Closure;
+/** A bay and a half hour. */
+export interface Cell {
+  readonly bay: number;
+  readonly row: number;
+}
+
+/** Cells from one bay and row to another one, both included. */
+export interface Selection extends Cell {
+  readonly lastBay: number;
+  readonly lastRow: number;
+}
+
+export const timeOfRow = ({ start, end }: Day, row: number): number => Math.min(start + row * halfHour, end);
 
 export interface GridActions {
-  readonly open: (entry: Entry) => void;
+  readonly open: (entry: SheetEntry) => void;
   readonly openEmpty: (selection: Selection) => void;
 }
 
 export type Grid = ReturnType<typeof createGrid>;
 
 export function createGrid(day: Day, { open, openEmpty }: GridActions) {
-  const frame = createFrame(day);
-  const { element, columns, place, cellAt } = frame;
-  const drawn = new Map<string, HTMLElement>();
+  const rowCount = Math.ceil((day.end - day.start) / halfHour);
+  const headings = day.bays.map(({ name, bookable }) =>
+    h('div', { class: 'bay-name' }, h('span', {}, name), !bookable && h('small', {}, 'not bookable')),
+  );
+  const columns = day.bays.map(({ id, bookable }, index) => {
+    const column = h('div', { class: bookable ? 'column' : 'column unbookable', 'data-bay': id });
+    setVariables(column, { column: index + 2 });
+    return column;
+  });
+  const labels = Array.from({ length: rowCount }, (_, row) =>
+    h('span', {}, clockAt(timeOfRow(day, row), day.timeZone)),
+  );
+  const times = h('div', { class: 'times' }, ...labels);
+  const corner = h('div', { class: 'corner' }, 'Time');
+  const marker = h('div', { class: 'selection', hidden: true });
+  const nowLine = h('div', { class: 'now', hidden: true });
+  const label = 'Bays and times. Move with the arrow keys, select with Shift, open or book with Enter.';
+  const element = h(
+    'div',
+    { class: 'sheet', id: 'sheet', tabindex: 0, role: 'group', 'aria-label': label },
+    corner,
+    ...headings,
+    times,
+    ...columns,
+    marker,
+    nowLine,
+  );
+  setVariables(element, { bays: day.bays.length, rows: rowCount });
   const columnOf = new Map(day.bays.map(({ id }, index) => [id, index]));
+  /** The boxes of the bookings. */
+  const drawn = new Map<string, HTMLElement>();
   let filter = '';
 
-  /** The arrow keys move over the grid, so that its entries are no tab stops. */
-  function drawEntry(entry: Entry, kind: 'booking' | 'closure', label: string, ...content: readonly Child[]) {
-    const attributes = { type: 'button', class: kind, 'data-id': entry.id, tabindex: -1, 'aria-label': label };
-    const part = h('button', attributes, ...content);
-    place(part, Date.parse(entry.startDate), Date.parse(entry.endDate));
+  const rowAt = (instant: number): number => (Math.min(Math.max(instant, day.start), day.end) - day.start) / halfHour;
+
+  /** Moves a part to its times. */
+  function place<Part extends HTMLElement>(part: Part, start: number, end: number): Part {
+    setVariables(part, { from: rowAt(start), length: rowAt(end) - rowAt(start) });
     return part;
   }
 
-  function drawBooking(booking: SheetBooking): HTMLElement {
-    const [name, range, details] = [nameOf(booking), rangeOf(booking, day), detailsOf(booking)];
-    const closed = closedTimeOf(day, booking.bayId, intervalOf(booking));
-    const more = [details, closed].filter((text) => text !== undefined && text !== '').join(' ');
-    const label = `${[name, range, more].filter(Boolean).join(' ')}, ${day.bays[columnOf.get(booking.bayId) ?? 0]?.name}`;
-    const content = [h('strong', {}, name), ' ', h('bdi', {}, range), more !== '' && ` ${more}`];
-    const part = drawEntry(booking, 'booking', label, ...content);
-    part.classList.toggle('in-closed-time', closed !== undefined);
-    part.classList.toggle('filtered', !matches(booking, filter));
-    return part;
+  const rejection = createRejection(element, day, place);
+
+  /** Returns the cell below a point of the window, or the first or last cell of the bay. */
+  function cellAt(x: number, y: number): Cell | undefined {
+    const boxes = columns.map((column) => column.getBoundingClientRect());
+    const bay = boxes.findIndex(({ left, right }) => x >= left && x < right);
+    const box = boxes[bay];
+    if (!box) return undefined;
+    return { bay, row: Math.min(Math.max(Math.floor(((y - box.top) / box.height) * rowCount), 0), rowCount - 1) };
   }
 
-  const drawClosure = (closure: Closure) =>
-    drawEntry(closure, 'closure', labelOf(closure, day), closure.reason ?? 'Closed');
+  /** Returns the bookings and closures of a cell. */
+  function entriesAt({ bay, row }: Cell): SheetEntry[] {
+    const bayId = day.bays[bay]?.id ?? '';
+    const cell = { start: timeOfRow(day, row), end: timeOfRow(day, row + 1) };
+    const entries = [
+      ...day.bookings.values().filter((booking) => booking.bayId === bayId),
+      ...day.closures.filter((closure) => closesBay(closure, bayId)),
+    ];
+    return entries.filter((entry) => doOverlap(intervalOf(entry), cell));
+  }
+
+  /** Returns the part of the grid that scrolls, without the headings and the times. */
+  function visibleBox() {
+    const [box, { right: left, bottom: top }] = [element.getBoundingClientRect(), corner.getBoundingClientRect()];
+    return { left, top, right: box.right, bottom: Math.min(box.bottom, innerHeight) };
+  }
+
+  function showSelection(selection: Selection | undefined): void {
+    marker.hidden = selection === undefined;
+    if (!selection) return;
+    const { bay, lastBay, row, lastRow } = selection;
+    setVariables(marker, { column: `${bay + 2} / ${lastBay + 3}`, from: row, length: lastRow - row + 1 });
+    const [from, to] = [timeOfRow(day, row), timeOfRow(day, lastRow + 1)];
+    marker.textContent = `${clockAt(from, day.timeZone)}–${clockAt(to, day.timeZone)}`;
+  }
+
+  /** Moves the line of the current time. */
+  function showNow(): void {
+    const now = Date.now();
+    nowLine.hidden = now < day.start || now >= day.end;
+    place(nowLine, now, now);
+  }
+
+  /** On a phone, only one bay is visible. */
+  function showBay(index: number): void {
+    for (const part of element.querySelectorAll('.current')) part.classList.remove('current');
+    for (const part of [headings[index], columns[index]]) part?.classList.add('current');
+  }
+
+  /** Paper has only the hours with openings or bookings. */
+  function preparePrint(): void {
+    const shown = [...subtract([day], day.closed), ...day.bookings.values().map(intervalOf)];
+    if (shown.length === 0) shown.push(day);
+    const [starts, ends] = [shown.map(({ start }) => start), shown.map(({ end }) => end)];
+    setVariables(element, {
+      'print-from': Math.floor(rowAt(Math.min(...starts))),
+      'print-to': Math.ceil(rowAt(Math.max(...ends))),
+    });
+  }
 
   /** What a pointer holds: the id of a booking, or an empty string for an empty time. */
   let held: string | undefined;
@@ -67,10 +153,12 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
     before?.remove();
     drawn.delete(id);
     if (booking) {
-      const part = drawBooking(booking);
-      drawn.set(id, part);
-      columns[columnOf.get(booking.bayId) ?? 0]?.append(part);
-      if (rejection?.dataset.id === id) placeRejection(booking);
+      const { start, end } = intervalOf(booking);
+      const box = place(drawBooking(booking, day), start, end);
+      box.classList.toggle('filtered', !matches(booking, filter));
+      drawn.set(id, box);
+      columns[columnOf.get(booking.bayId) ?? 0]?.append(box);
+      rejection.move(booking);
     }
     // Otherwise the keyboard would lose its place when another person cancels the booking.
     if (hadFocus) (drawn.get(id) ?? element).focus();
@@ -84,66 +172,27 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
     }
     columns.forEach((column, index) => {
       for (const part of column.querySelectorAll('.closed, .closure')) part.remove();
-      const closedParts = day.closed.map(({ start, end }) => {
-        const part = h('div', { class: 'closed' }, h('span', { class: 'hidden' }, 'Closed'));
-        place(part, start, end);
-        return part;
-      });
+      const closedParts = day.closed.map(({ start, end }) =>
+        place(h('div', { class: 'closed' }, h('span', { class: 'hidden' }, 'Closed')), start, end),
+      );
       const closures = day.closures.filter((closure) => closesBay(closure, day.bays[index]?.id ?? ''));
-      column.prepend(...closedParts, ...closures.map(drawClosure));
+      const boxes = closures.map((closure) =>
+        place(drawClosure(closure, day), Date.parse(closure.startDate), Date.parse(closure.endDate)),
+      );
+      column.prepend(...closedParts, ...boxes);
     });
-    for (const [id, part] of drawn) {
+    for (const [id, box] of drawn) {
       const booking = day.bookings.get(id);
       const isInClosedTime = booking && closedTimeOf(day, booking.bayId, intervalOf(booking)) !== undefined;
-      if (isInClosedTime !== part.classList.contains('in-closed-time')) update(id);
+      if (isInClosedTime !== box.classList.contains('in-closed-time')) update(id);
     }
-  }
-
-  /** Returns the bookings and closures of a cell. */
-  function entriesAt({ bay, row }: Cell): Entry[] {
-    const bayId = day.bays[bay]?.id ?? '';
-    const cell = { start: timeOfRow(day, row), end: timeOfRow(day, row + 1) };
-    const entries = [
-      ...day.bookings.values().filter((booking) => booking.bayId === bayId),
-      ...day.closures.filter((closure) => closesBay(closure, bayId)),
-    ];
-    return entries.filter((entry) => doOverlap(intervalOf(entry), cell));
-  }
-
-  let rejection: HTMLElement | undefined;
-
-  /** Says at a booking why its change was rejected. */
-  function showRejection(booking: SheetBooking, text: string): void {
-    hideRejection();
-    const close = button('Close', hideRejection, { class: 'link' });
-    rejection = h('div', { class: 'rejection', role: 'alert', 'data-id': booking.id }, h('p', {}, text), close);
-    placeRejection(booking);
-    element.append(rejection);
-    rejection.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-  }
-
-  /** The box of the sentence grows towards the middle of the grid, where nothing cuts it off. */
-  function placeRejection({ bayId, startDate, endDate }: SheetBooking): void {
-    if (!rejection) return;
-    const [bay, { start, end }] = [columnOf.get(bayId) ?? 0, intervalOf({ startDate, endDate })];
-    const isLate = start - day.start > day.end - end;
-    const edge = isLate ? start : end;
-    setVariables(rejection, { column: bay + 2 });
-    place(rejection, edge, edge);
-    rejection.classList.toggle('late', isLate);
-    rejection.classList.toggle('last', bay >= columns.length / 2);
-  }
-
-  function hideRejection(): void {
-    rejection?.remove();
-    rejection = undefined;
   }
 
   function setFilter(text: string): void {
     filter = text;
-    for (const [id, part] of drawn) {
+    for (const [id, box] of drawn) {
       const booking = day.bookings.get(id);
-      part.classList.toggle('filtered', !booking || !matches(booking, text));
+      box.classList.toggle('filtered', !booking || !matches(booking, text));
     }
   }
 
@@ -153,32 +202,31 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
     const entry = day.bookings.get(id) ?? day.closures.find((closure) => closure.id === id);
     const cell = cellAt(clientX, clientY);
     if (entry) open(entry);
-    else if (part && cell)
-      openEmpty({ ...cell, lastBay: cell.bay, lastRow: Math.min(cell.row + 1, frame.rowCount - 1) });
+    else if (part && cell) openEmpty({ ...cell, lastBay: cell.bay, lastRow: Math.min(cell.row + 1, rowCount - 1) });
   });
+  showNow();
+  showBay(0);
   updateSchedule();
   for (const id of day.bookings.keys()) update(id);
-  frame.preparePrint();
-  return { ...frame, update, updateSchedule, hold, entriesAt, setFilter, showRejection, hideRejection };
-}
-
-/** The reference, and whether the booking belongs to a group. */
-export const detailsOf = ({ externalBookingId, groupId }: SheetBooking): string =>
-  [externalBookingId, groupId && 'group'].filter(Boolean).join(' · ');
-
-const partsOf = (entry: Entry, day: Day): [name: string, range: string] => [
-  'userAlias' in entry ? nameOf(entry) : `Closure: ${entry.reason ?? 'no reason'}`,
-  rangeOf(entry, day),
-];
-const labelOf = (entry: Entry, day: Day): string => partsOf(entry, day).join(', ');
-export const describeEntry = (entry: Entry, day: Day): Child[] => listOf(...partsOf(entry, day));
-
-const folded = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
-
-/** Whether the name, the reference or a value of the metadata (phone, note and others) contains the text. */
-export function matches({ userAlias, externalBookingId = '', metadata }: SheetBooking, text: string): boolean {
-  const searched = folded(text.trim());
-  return [userAlias, externalBookingId, ...Object.values(metadata ?? {})].some((value) =>
-    folded(value).includes(searched),
-  );
+  preparePrint();
+  return {
+    day,
+    element,
+    marker,
+    rowCount,
+    /** In pixels. On a phone, only one column has a height. */
+    rowHeight: () => times.clientHeight / rowCount,
+    cellAt,
+    entriesAt,
+    visibleBox,
+    showSelection,
+    showNow,
+    showBay,
+    preparePrint,
+    hold,
+    update,
+    updateSchedule,
+    rejection,
+    setFilter,
+  };
 }

@@ -1,12 +1,12 @@
 // Moves a cursor over the grid with the arrow keys, and opens the forms of what is below it. The grid is one tab stop.
+import type { SheetEntry } from '../day/day.ts';
 import { announce } from '../dom.ts';
-import { choices } from './choices.ts';
-import type { Selection } from './frame.ts';
-import type { Entry, Grid, GridActions } from './grid.ts';
+import type { Grid, GridActions, Selection } from './grid.ts';
+import { choices } from './toolbar.ts';
 
 export interface KeyboardActions extends GridActions {
   /** Asks which of several entries of a cell to open. */
-  readonly choose: (entries: readonly Entry[]) => void;
+  readonly choose: (entries: readonly SheetEntry[]) => void;
 }
 
 const steps: Readonly<Record<string, readonly [bays: number, rows: number]>> = {

@@ -1,11 +1,10 @@
 // Draws the list of the day's closures and bookings: for screen readers, for paper and for phones.
 import { intervalOf } from '../../src/time/interval.ts';
-import { bayNameOf, closedTimeOf, type Day, inOrder, nameOf } from '../day/day.ts';
+import { bayNameOf, closedTimeOf, type Day, detailsOf, inOrder, matches, nameOf, type SheetEntry } from '../day/day.ts';
 import { rangeOf } from '../day/time.ts';
 import { button, h, listOf } from '../dom.ts';
-import { detailsOf, type Entry, matches } from './grid.ts';
 
-export function createList(day: Day, open: (entry: Entry) => void) {
+export function createListView(day: Day, open: (entry: SheetEntry) => void) {
   const headings = ['Time', 'Bay', 'Name', 'Reference'].map((heading) => h('th', { scope: 'col' }, heading));
   const body = h('tbody');
   const caption = h('caption', { class: 'hidden' }, 'Bookings of the day');
@@ -14,7 +13,7 @@ export function createList(day: Day, open: (entry: Entry) => void) {
   const label = 'List of bookings';
   const element = h('div', { class: 'list', tabindex: 0, role: 'region', 'aria-label': label }, table, empty);
 
-  const rowOf = (entry: Entry, bays: string, name: string, details: string) => {
+  const rowOf = (entry: SheetEntry, bays: string, name: string, details: string) => {
     const range = h('bdi', {}, rangeOf(entry, day));
     const link = button(listOf(name), () => open(entry), { class: 'link', 'data-id': entry.id });
     return h('tr', {}, ...[range, bays, link, details].map((content) => h('td', {}, content)));

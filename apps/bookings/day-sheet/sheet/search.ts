@@ -1,6 +1,6 @@
 // Finds bookings of all days by name, reference, phone, note or other metadata.
 import type { BookingLocation, BookingSearch } from '@bay-booking/client';
-import { client } from '../api.ts';
+import { api } from '../api.ts';
 import { type Day, nameOf, type SheetBooking } from '../day/day.ts';
 import { dateAt, rangeOf } from '../day/time.ts';
 import { button, h, listOf, notify } from '../dom.ts';
@@ -18,7 +18,7 @@ async function* findPages(text: string, isActive: boolean): AsyncGenerator<reado
   const now = Date.now();
   const seen = new Set<string>();
   const search = async (query: BookingSearch) =>
-    (await client.request('searchBookings', { query: { isActive, pageSize, ...query } })).data;
+    (await api.request('searchBookings', { query: { isActive, pageSize, ...query } })).data;
   for (let window = 0; window < maxWindows; window += 1) {
     const [near, far] = [window, window + 1].map((count) =>
       new Date(now + (isActive ? count : -count) * windowMs).toISOString(),
@@ -49,7 +49,7 @@ export interface SearchOptions {
 /** Shows the upcoming bookings before the past ones, with a button for more. */
 export async function searchAllDays({ text, day, locations, contextNow, go }: SearchOptions): Promise<void> {
   if (!text) return notify('Type a name, a reference or a phone number into the field “Search” first.');
-  const bays = new Map((await client.bays.list().toArray()).map((bay) => [bay.id, bay]));
+  const bays = new Map((await api.bays.list().toArray()).map((bay) => [bay.id, bay]));
   const sections = [true, false].map((isActive) => ({
     pages: findPages(text, isActive),
     heading: h('h3', {}, isActive ? 'Upcoming' : 'Past'),

@@ -1,22 +1,22 @@
 // Shows one day of a location: toolbar, grid and list. Keeps both up to date with the change feed.
 import type { BookingLocation, Me } from '@bay-booking/client';
 import { offlineSince } from '../api.ts';
-import { createUnreadDay, type Day, findReadDay, loadDay } from '../day/day.ts';
-import { describeError } from '../day/sentences.ts';
+import { describeError } from '../data/errors.ts';
+import { connectionText, follow } from '../data/live.ts';
+import { createUnreadDay, findReadDay, loadDay } from '../data/read.ts';
+import type { Day } from '../day/day.ts';
 import { halfHour, longDate, proposedStart } from '../day/time.ts';
 import { announce, h } from '../dom.ts';
 import { showHistory } from '../forms/history.ts';
 import { moveBooking } from '../forms/move-booking.ts';
-import type { Draft } from '../sign-in.ts';
+import type { FormDraft } from '../sign-in.ts';
 import { createActions } from './actions.ts';
-import { choices } from './choices.ts';
 import { enableDrag } from './drag.ts';
 import { createGrid } from './grid.ts';
 import { enableKeyboard } from './keyboard.ts';
-import { createList } from './list.ts';
-import { connectionText, follow } from './live.ts';
+import { createListView } from './list.ts';
 import { searchAllDays } from './search.ts';
-import { createToolbar } from './toolbar.ts';
+import { choices, createToolbar } from './toolbar.ts';
 
 export interface SheetOptions {
   readonly me: Me;
@@ -24,7 +24,7 @@ export interface SheetOptions {
   readonly location: BookingLocation;
   readonly date: string;
   /** What was typed before a sign-in. */
-  readonly draft: Draft | undefined;
+  readonly draft: FormDraft | undefined;
   readonly go: (locationId: string, date: string) => void;
   /** Loads the day again, and opens the form again that is open now. */
   readonly reload: () => void;
@@ -85,9 +85,9 @@ function drawSheet(day: Day, { me, locations, go, location }: SheetOptions, unre
   enableDrag(grid, {
     mayDrag: () => contextNow().mayWrite,
     select: actions.openEmpty,
-    move: (booking, change) => moveBooking(day, booking, change, (text) => grid.showRejection(booking, text)),
+    move: (booking, change) => moveBooking(day, booking, change, (text) => grid.rejection.show(booking, text)),
   });
-  const list = createList(day, actions.open);
+  const list = createListView(day, actions.open);
 
   /** A list that nobody sees is not drawn. */
   const drawList = (): void => {

@@ -1,12 +1,40 @@
-// Builds the toolbar of the sheet: location, day, search, view, lock, and the buttons that open forms.
+// Builds the toolbar of the sheet and remembers what the user has chosen there, also after a sign-in or a reload of the
+// same tab.
 import type { BookingLocation, Me } from '@bay-booking/client';
-import { type Day, inOrder } from '../day/day.ts';
+import { type Day, inOrder, matches } from '../day/day.ts';
 import { addDays, dateAt, readDate } from '../day/time.ts';
 import { announce, button, h } from '../dom.ts';
-import { choices } from './choices.ts';
-import { matches } from './grid.ts';
 
-export interface ToolbarActions {
+const initial = {
+  view: 'grid' as 'grid' | 'list',
+  locked: false,
+  filter: '',
+  bay: 0,
+  /** Whose choices these are. */
+  subject: '',
+  /** The facilities where the user has every right. */
+  ownFacilities: [] as readonly string[],
+  /** Set when the user asked for other facilities and there were none. */
+  hasNoOthers: false,
+  scroll: [0, 0] as [number, number],
+};
+export const choices = { ...initial };
+const storageKey = 'day-sheet-choices';
+Object.assign(choices, JSON.parse(sessionStorage.getItem(storageKey) ?? '{}'));
+addEventListener('pagehide', () => {
+  const sheet = document.querySelector('.sheet');
+  sessionStorage.setItem(
+    storageKey,
+    JSON.stringify({ ...choices, scroll: [sheet?.scrollLeft ?? 0, sheet?.scrollTop ?? 0] }),
+  );
+});
+
+/** The next person at this device must not see the names that somebody has searched for. */
+export const forgetChoices = (subject = ''): void => {
+  if (subject !== choices.subject) Object.assign(choices, initial, { subject });
+};
+
+interface ToolbarActions {
   readonly go: (locationId: string, date: string) => void;
   /** Shows the day as `choices` says. */
   readonly showChoices: () => void;

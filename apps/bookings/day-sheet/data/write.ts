@@ -1,12 +1,11 @@
 // Changes bookings, closures and opening hours with If-Match, so that a change never overwrites a version that the user
 // has not seen.
-import { BookingsApiError, type CreateBooking, type UpdateBooking, type Versioned } from '@bay-booking/client';
-import { catchUp, client } from '../api.ts';
-import { bayNameOf, type Day, nameOf, type SheetBooking } from './day.ts';
-import { ChangedMeanwhile, changesBetween, RejectedRequest } from './sentences.ts';
-import { timeOf } from './time.ts';
-
-export type Change = Required<Pick<UpdateBooking, 'bayId' | 'userAlias' | 'startDate' | 'endDate'>>;
+import { BookingsApiError, type CreateBooking, type Versioned } from '@bay-booking/client';
+import { api, catchUp } from '../api.ts';
+import { bayNameOf, type Day, nameOf, type SheetBooking } from '../day/day.ts';
+import { ChangedMeanwhile, changesBetween, RejectedBookings } from '../day/sentences.ts';
+import type { BookingValues } from '../day/series.ts';
+import { timeOf } from '../day/time.ts';
 
 const hasStatus = (error: unknown, ...statuses: readonly number[]): boolean =>
   error instanceof BookingsApiError && statuses.includes(error.status);
@@ -71,7 +70,7 @@ export interface ChosenBookings {
 
 type Bookings = { readonly bookings: readonly SheetBooking[] };
 
-function targetOf({ booking, all, day }: ChosenBookings, requested?: Change) {
+function targetOf({ booking, all, day }: ChosenBookings, requested?: BookingValues) {
   const { id, groupId, bayId, startDate } = booking;
   const shared = {
     name: `the booking of ${nameOf(booking)} (${bayNameOf(day, bayId)}, ${timeOf(startDate, day)})`,
@@ -80,25 +79,25 @@ function targetOf({ booking, all, day }: ChosenBookings, requested?: Change) {
       return current ? changesSince(booking, requested, current, day) : 'it was cancelled';
     },
   };
-  type Bodies = readonly (Change & { readonly id: string })[];
+  type Bodies = readonly (BookingValues & { readonly id: string })[];
   if (all && groupId)
     return {
       ...shared,
       // One request reads all bookings, so If-Match protects exactly the version that is compared.
-      read: (): Promise<Versioned<Bookings>> => client.groups.get(groupId),
+      read: (): Promise<Versioned<Bookings>> => api.groups.get(groupId),
       write: async (bodies: Bodies, ifMatch: string) =>
-        (await client.groups.replace(groupId, { bookings: [...bodies] }, { ifMatch })).etag,
-      remove: (options: { readonly ifMatch: string }) => client.groups.delete(groupId, options),
+        (await api.groups.replace(groupId, { bookings: [...bodies] }, { ifMatch })).etag,
+      remove: (options: { readonly ifMatch: string }) => api.groups.delete(groupId, options),
     };
   return {
     ...shared,
     read: async (): Promise<Versioned<Bookings>> => {
-      const { etag, ...current } = await client.bookings.get(id);
+      const { etag, ...current } = await api.bookings.get(id);
       return { bookings: [current], etag };
     },
     write: async ([body]: Bodies, ifMatch: string) =>
-      (await client.bookings.update(id, body as Change, { ifMatch })).etag,
-    remove: (options: { readonly ifMatch: string }) => client.bookings.delete(id, options),
+      (await api.bookings.update(id, body as BookingValues, { ifMatch })).etag,
+    remove: (options: { readonly ifMatch: string }) => api.bookings.delete(id, options),
   };
 }
 
@@ -108,19 +107,19 @@ function targetOf({ booking, all, day }: ChosenBookings, requested?: Change) {
  */
 export async function changeBookings(
   chosen: ChosenBookings,
-  change: (booking: SheetBooking) => Change,
+  change: (booking: SheetBooking) => BookingValues,
 ): Promise<() => Promise<void>> {
   // A group moves by a distance, so after a lost response the same change would move the group twice.
   const target = targetOf(chosen, chosen.all ? undefined : change(chosen.booking));
   return ifUnchanged(target, async ({ bookings, etag }) => {
     const changeable = bookings.filter(({ endDate }) => !chosen.all || Date.parse(endDate) > Date.now());
-    const write = (changeOf: (booking: SheetBooking) => Change, ifMatch: string): Promise<string> => {
+    const write = (changeOf: (booking: SheetBooking) => BookingValues, ifMatch: string): Promise<string> => {
       const bodies = changeable.map((booking) => {
         const { bayId, userAlias, startDate, endDate } = changeOf(booking);
         return { id: booking.id, bayId, userAlias, startDate, endDate };
       });
       return target.write(bodies, ifMatch).catch((error) => {
-        throw hasStatus(error, 404, 412) ? error : new RejectedRequest(error, bodies);
+        throw hasStatus(error, 404, 412) ? error : new RejectedBookings(error, bodies);
       });
     };
     const newEtag = await write(change, etag);
@@ -139,7 +138,7 @@ export const cancelBookings = (chosen: ChosenBookings): Promise<void> => {
 const keys = new Map<string, string>();
 
 /** Sends the same Idempotency-Key for the same body, so a lost response does not lead to a second resource. */
-export async function createOnce<Result>(
+export async function sendOnce<Result>(
   body: unknown,
   create: (idempotencyKey: string) => Promise<Result>,
 ): Promise<Result> {
@@ -157,11 +156,11 @@ export async function createOnce<Result>(
   }
 }
 
-export const createBookings = (bookings: readonly CreateBooking[]): Promise<void> =>
-  createOnce(bookings, async (idempotencyKey) => {
+export const makeBookings = (bookings: readonly CreateBooking[]): Promise<void> =>
+  sendOnce(bookings, async (idempotencyKey) => {
     const [first] = bookings;
-    if (first && bookings.length === 1) await client.bookings.create(first, { idempotencyKey });
-    else await client.groups.create({ bookings: [...bookings] }, { idempotencyKey });
+    if (first && bookings.length === 1) await api.bookings.create(first, { idempotencyKey });
+    else await api.groups.create({ bookings: [...bookings] }, { idempotencyKey });
   }).catch((error) => {
-    throw new RejectedRequest(error, bookings);
+    throw new RejectedBookings(error, bookings);
   });

@@ -1,8 +1,9 @@
 // Keeps a shown day up to date: with the change feed, and by reading closures and opening hours again and again.
 import type { ChangePage } from '@bay-booking/client';
-import { backgroundClient, events, isConnectionProblem, offlineSince } from '../api.ts';
-import { applyChange, type Day, refreshSchedule } from '../day/day.ts';
+import { backgroundApi, events, isConnectionProblem, offlineSince } from '../api.ts';
+import { applyChange, type Day } from '../day/day.ts';
 import { clockAt } from '../day/time.ts';
+import { refreshSchedule } from './read.ts';
 
 export interface LiveSheet {
   readonly drawBookings: (ids: readonly string[]) => void;
@@ -44,12 +45,12 @@ export async function follow(day: Day, position: string, sheet: LiveSheet, signa
     const either = AbortSignal.any([signal, attempt.signal]);
     const options = () => ({ facilityId, from: position, signal: either });
     try {
-      const [changed] = await Promise.all([refreshSchedule(day), apply(backgroundClient.changes.read(options()))]);
+      const [changed] = await Promise.all([refreshSchedule(day), apply(backgroundApi.changes.read(options()))]);
       if (changed) sheet.updateSchedule();
       sheet.showNow();
       sheet.setStatus('Live');
       if (!either.aborted) events.dispatchEvent(new Event('caught-up'));
-      await apply(backgroundClient.changes.follow(options()));
+      await apply(backgroundApi.changes.follow(options()));
     } catch (error) {
       if (mustCatchUp) continue;
       if (!isConnectionProblem(error)) sheet.setStatus('Waiting for a new sign-in');

@@ -1,0 +1,110 @@
+// Reads days, bookings and closures, and remembers the days that were read.
+import type { BookingLocation, BookingsClient, Closure, OpeningHours } from '@bay-booking/client';
+import { type Interval, type Times, timesOf } from '../../src/time/interval.ts';
+import { backgroundApi } from '../api.ts';
+import type { Day, SheetBooking } from '../day/day.ts';
+import { closedDuring } from '../day/free.ts';
+import { dayOf } from '../day/time.ts';
+
+/** A day, and the position of the change feed before the day was read. */
+interface ReadDay {
+  readonly day: Day;
+  readonly position: string;
+}
+
+/** Keeps the query string of a search short enough for every proxy. */
+const baysPerSearch = 100;
+
+/** Finds the bookings that overlap the times, `limit` at most. */
+export async function findBookings(
+  on: BookingsClient,
+  bayIds: readonly string[],
+  { startDate, endDate }: Pick<Times, 'startDate'> & Partial<Times>,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<SheetBooking[]> {
+  const chunks = Array.from({ length: Math.ceil(bayIds.length / baysPerSearch) }, (_, index) =>
+    bayIds.slice(index * baysPerSearch, (index + 1) * baysPerSearch),
+  );
+  // With `locationIds` instead, the search would omit bookings over midnight.
+  const found: SheetBooking[] = [];
+  const read = async (chunk: string[]) => {
+    const times = { startDate, ...(endDate !== undefined && { endDate }) };
+    for await (const booking of on.bookings.search({ bayIds: chunk, ...times, pageSize: 1_000 })) {
+      if (found.length >= limit) return;
+      found.push(booking);
+    }
+  };
+  await Promise.all(chunks.map(read));
+  return found;
+}
+
+const findClosures = (location: BookingLocation, interval: Interval): Promise<Closure[]> =>
+  backgroundApi.closures.list({ locationIds: [location.id], ...timesOf(interval), pageSize: 1_000 }).toArray();
+
+/** The last days that were read, for times without a connection. They stay in memory, where no other user sees them. */
+const readDays = new Map<string, ReadDay>();
+const maxReadDays = 30;
+const keyOf = (location: BookingLocation, date: string): string => `${location.id} ${date}`;
+
+export const findReadDay = (location: BookingLocation, date: string): ReadDay | undefined =>
+  readDays.get(keyOf(location, date));
+
+/** A day about which the page knows only the bays. */
+export function createUnreadDay(location: BookingLocation, date: string): Day {
+  const known = [...readDays.values()].find(({ day }) => day.location.id === location.id);
+  const hours = { alwaysOpen: true, weekly: {}, exceptions: [] } as Partial<OpeningHours> as OpeningHours;
+  return {
+    ...dayOf(date, location.timeZone),
+    location,
+    bays: known?.day.bays ?? [],
+    bookings: new Map(),
+    closures: [],
+    hours: known?.day.hours ?? hours,
+    closed: [],
+  };
+}
+
+export async function loadDay(location: BookingLocation, date: string): Promise<ReadDay> {
+  const times = dayOf(date, location.timeZone);
+  const { data: end } = await backgroundApi.request('listBookingChanges', {
+    query: { facilityId: location.facilityId, latest: true },
+  });
+  const [bays, closures, hours] = await Promise.all([
+    backgroundApi.bays.list({ locationId: location.id }).toArray(),
+    findClosures(location, times),
+    backgroundApi.locations.getOpeningHours(location.id),
+  ]);
+  const bayIds = bays.map(({ id }) => id);
+  const bookings = await findBookings(backgroundApi, bayIds, timesOf(times));
+  const day = {
+    ...times,
+    location,
+    bays,
+    closures,
+    hours,
+    closed: closedDuring({ hours, timeZone: times.timeZone }, times),
+    bookings: new Map(bookings.map((one) => [one.id, one])),
+  };
+  const read = { day, position: end.next };
+  readDays.delete(keyOf(location, date));
+  readDays.set(keyOf(location, date), read);
+  for (const oldest of [...readDays.keys()].slice(0, -maxReadDays)) readDays.delete(oldest);
+  return read;
+}
+
+let refreshes = 0;
+
+/** Reads what the change feed does not report. Returns whether something has changed. */
+export async function refreshSchedule(day: Day): Promise<boolean> {
+  refreshes += 1;
+  const number = refreshes;
+  const [closures, hours] = await Promise.all([
+    findClosures(day.location, day),
+    backgroundApi.locations.getOpeningHours(day.location.id),
+  ]);
+  // The responses can arrive in another order.
+  if (number !== refreshes) return false;
+  const changed = JSON.stringify([closures, hours]) !== JSON.stringify([day.closures, day.hours]);
+  Object.assign(day, { closures, hours, closed: closedDuring({ ...day, hours }, day) });
+  return changed;
+}

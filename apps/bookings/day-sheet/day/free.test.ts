@@ -1,0 +1,212 @@
+// Tests what is free against the rule of the service, in time zones whose clocks change.
+import type { BookingBay, Closure, OpeningHours } from '@bay-booking/client';
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { doOverlap, timesOf } from '../../src/time/interval.ts';
+import type { Period, SheetBooking } from './day.ts';
+import { describeStatus, findTimes, firstFreeBay, gapsOf, nearestFree, statusesAt } from './free.ts';
+import { clockAt, dayOf, instantAt } from './time.ts';
+
+const bays = ['a', 'b', 'c', 'd'].map((id) => ({ id, name: `Bay ${id}`, bookable: id !== 'd' }) as BookingBay);
+const range = (opens: string, closes: string) => [{ opens, closes }];
+const weekOf = (hours: object) =>
+  Object.fromEntries(
+    ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'].map((d) => [d, hours]),
+  );
+const alwaysOpen = { alwaysOpen: true, weekly: {}, exceptions: [] } as unknown as OpeningHours;
+const sevenToTen = {
+  alwaysOpen: false,
+  weekly: weekOf(range('07:00', '22:00')),
+  exceptions: [],
+} as unknown as OpeningHours;
+
+/** Times such as `18:00`, on the date of the period. A later date is written in full. */
+function dayWith(
+  date: string,
+  timeZone: string,
+  booked: readonly (readonly [bay: string, from: string, to: string])[] = [],
+  closed: readonly (readonly [bays: string | undefined, from: string, to: string])[] = [],
+  hours = alwaysOpen,
+) {
+  const times = dayOf(date, timeZone);
+  const at = (time: string, occurrence = 0) =>
+    instantAt({ local: time.includes('T') ? time : `${date}T${time}`, occurrence }, timeZone);
+  const between = (from: string, to: string) => timesOf({ start: at(from), end: at(to) });
+  const bookings = booked.map(([bayId, from, to], index) => {
+    const id = `${bayId}${index}`;
+    return [id, { id, bayId, userAlias: id, ...between(from, to) } as SheetBooking] as const;
+  });
+  const closures = closed.map(
+    ([of, from, to]) => ({ id: from, bayIds: of?.split(''), ...between(from, to) }) as Closure,
+  );
+  const period: Period = { ...times, bays, hours, bookings: new Map(bookings), closures };
+  const status = (from: string, to: string, except: readonly string[] = []) =>
+    statusesAt(period, { start: at(from), end: at(to) }, except).map((one) => describeStatus(one, times));
+  return { times, period, at, status };
+}
+
+const copenhagen = 'Europe/Copenhagen';
+const winter = '2027-01-05';
+
+test('each bay says whether it is free, and if not, why and until when', () => {
+  const booked = [
+    ['a', '18:00', '19:00'],
+    ['a', '19:00', '20:00'],
+    ['b', '20:00', '21:00'],
+    ['c', '17:00', '18:00'],
+  ] as const;
+  const { status, period, at } = dayWith(winter, copenhagen, booked, [['b', '17:00', '18:30']], sevenToTen);
+  expect(status('18:00', '19:00')).toEqual(['booked until 20:00', 'closed until 18:30', 'free', 'not bookable']);
+  expect(status('18:00', '19:00', ['a0'])[0]).toBe('free');
+  expect(status('18:45', '18:45')).toEqual(['booked until 20:00', 'free', 'free', 'not bookable']);
+  expect(status('21:30', '22:30')[0]).toBe('closed until Wed 6 Jan 2027 07:00');
+  expect(statusesAt(period, { start: at('18:00'), end: at('18:30') })).toMatchObject([
+    { booking: { id: 'a0' }, next: { id: 'a1' } },
+    { closure: { id: '17:00' }, next: { id: 'b2' } },
+    { kind: 'free', until: at('22:00') },
+    {},
+  ]);
+  expect(statusesAt(period, { start: at('18:30'), end: at('19:30') })[1]).toMatchObject({
+    kind: 'free',
+    until: at('20:00'),
+  });
+  expect(firstFreeBay(period, { start: at('18:00'), end: at('19:00') })?.id).toBe('c');
+  expect(firstFreeBay(period, { start: at('06:00'), end: at('07:30') })).toBeUndefined();
+});
+
+test('a closure that the closed hours continue ends when the location opens, and one that never opens has no end', () => {
+  const { status } = dayWith(winter, copenhagen, [], [[undefined, '20:00', '23:00']], sevenToTen);
+  expect(status('20:00', '21:00')[0]).toBe('closed until Wed 6 Jan 2027 07:00');
+  const never = { alwaysOpen: false, weekly: {}, exceptions: [] } as unknown as OpeningHours;
+  expect(dayWith(winter, copenhagen, [], [], never).status('20:00', '21:00')[0]).toBe('closed');
+});
+
+test.each([
+  [copenhagen, '2027-10-31', '02:00', 'booked until 02:00 CET'],
+  ['America/New_York', '2027-11-07', '01:00', 'booked until 01:00 GMT-5'],
+  ['Australia/Lord_Howe', '2027-04-04', '01:30', 'booked until 01:30 GMT+10:30'],
+])('in %s on %s, a bay that is booked until the second %s says so', (timeZone, date, time, expected) => {
+  const { period, at, times } = dayWith(date, timeZone);
+  const interval = { start: at(time), end: at(time, 1) };
+  const booking = { id: 'x', bayId: 'a', userAlias: 'X', ...timesOf(interval) } as SheetBooking;
+  const [first] = statusesAt({ ...period, bookings: new Map([['x', booking]]) }, { start: at(time), end: at(time) });
+  expect(first && describeStatus(first, times)).toBe(expected);
+});
+
+test('instead of a taken time, the nearest bay and the nearest time of the bay are offered', () => {
+  const booked = [
+    ['b', '18:00', '21:00'],
+    ['a', '18:30', '19:00'],
+  ] as const;
+  const { period, at } = dayWith(winter, copenhagen, booked, [['b', '16:30', '17:30']]);
+  const wanted = { bayId: 'b', start: at('18:00'), end: at('19:00') };
+  const bayC = { ...wanted, bayId: 'c' };
+  expect(nearestFree(gapsOf(period), wanted, at('12:00'))).toEqual({
+    bay: bayC,
+    time: { bayId: 'b', start: at('15:30'), end: at('16:30') },
+  });
+  expect(nearestFree(gapsOf(period), wanted, at('16:00'))).toEqual({
+    bay: bayC,
+    time: { bayId: 'b', start: at('21:00'), end: at('22:00') },
+  });
+  const full = { ...wanted, start: at('00:00'), end: at('2027-01-06T00:00') };
+  expect(nearestFree(gapsOf({ ...period, bays: bays.slice(0, 2) }), full, at('00:00'))).toEqual({});
+});
+
+const wish = { bays: 2, together: true, minutes: 60, dates: [winter], from: '18:00', to: '20:00' };
+
+test('bays next to each other are found, and a bay that is not bookable separates its neighbours', () => {
+  const { period, at } = dayWith(winter, copenhagen, [
+    ['b', '18:00', '18:30'],
+    ['a', '19:00', '20:00'],
+  ]);
+  const found = findTimes(gapsOf(period), wish, { timeZone: copenhagen, now: 0 });
+  const times = (choices: typeof found) =>
+    choices.map(({ start, bayIds }) => `${clockAt(start, copenhagen)} ${bayIds}`);
+  expect(times(found)).toEqual(['18:30 b,c', '19:00 b,c']);
+  expect(times(findTimes(gapsOf(period), { ...wish, together: false }, { timeZone: copenhagen, now: 0 }))).toEqual([
+    '18:00 a,c',
+    '18:30 b,c',
+    '19:00 b,c',
+  ]);
+  expect(findTimes(gapsOf(period), wish, { timeZone: copenhagen, now: at('18:45') })).toHaveLength(1);
+  expect(findTimes(gapsOf(period), wish, { timeZone: copenhagen, now: 0, limit: 1 })).toHaveLength(1);
+});
+
+test.each([
+  [copenhagen, '2027-10-31', '02:00', '03:00', ['02:00 CEST', '02:30 CEST', '02:00 CET']],
+  [copenhagen, '2027-03-28', '01:00', '04:00', ['01:00', '01:30', '03:00']],
+  ['America/New_York', '2027-11-07', '00:30', '02:00', ['00:30', '01:00 GMT-4', '01:30 GMT-4', '01:00 GMT-5']],
+  ['Australia/Lord_Howe', '2027-10-03', '01:00', '03:30', ['01:00', '01:30', '02:30']],
+  [copenhagen, '2027-01-05', '23:00', '00:30', ['23:00', '23:30']],
+])('in %s on %s from %s to %s, an hour begins at each half hour', (timeZone, date, from, to, expected) => {
+  const start = dayOf(date, timeZone).start;
+  const free = [{ bayId: 'a', free: [{ start, end: start + 3 * 86_400_000 }] }];
+  const found = findTimes(free, { ...wish, bays: 1, dates: [date], from, to }, { timeZone, now: 0 });
+  expect(found.map((choice) => clockAt(choice.start, timeZone))).toEqual(expected);
+});
+
+const { start: dayStart } = dayOf(winter, copenhagen);
+const quarter = (count: number) => dayStart + count * 900_000;
+const intervals = fc.record({
+  bay: fc.constantFrom('a', 'b', 'c', 'd'),
+  from: fc.integer({ min: 0, max: 90 }),
+  length: fc.integer({ min: 1, max: 12 }),
+});
+
+test('a bay is free at a time if the rule of the service has a gap there, and found times are those', () => {
+  const count = fc.integer({ min: 1, max: 4 });
+  const rule = fc.property(
+    fc.array(intervals),
+    fc.array(intervals),
+    intervals,
+    fc.boolean(),
+    count,
+    (booked, closed, asked, together, bayCount) => {
+      const times = ({ from, length }: { from: number; length: number }) => ({
+        start: quarter(from),
+        end: quarter(from + length),
+      });
+      const bookings = booked.map((one, index) => {
+        const booking = { id: `${index}`, bayId: one.bay, userAlias: '', ...timesOf(times(one)) };
+        return [booking.id, booking as SheetBooking] as const;
+      });
+      const closures = closed.map((one) => ({ id: '', bayIds: [one.bay], ...timesOf(times(one)) }) as Closure);
+      const { period: empty } = dayWith(winter, copenhagen, [], [], sevenToTen);
+      const period = { ...empty, bookings: new Map(bookings), closures };
+      const gaps = gapsOf(period);
+      const isFree = (bay: number, interval: { start: number; end: number }) =>
+        gaps[bay]?.free.some(({ start, end }) => start <= interval.start && interval.end <= end);
+      const interval = times(asked);
+      for (const [index, { kind, until }] of statusesAt(period, interval).entries()) {
+        expect(kind === 'free').toBe(isFree(index, interval));
+        if (kind === 'booked') expect(bookings.some(([, one]) => Date.parse(one.endDate) === until)).toBe(true);
+        if (kind === 'free' && until) expect(isFree(index, { ...interval, end: until })).toBe(true);
+      }
+      const all = { bays: bayCount, together, minutes: 45, dates: [winter], from: '00:00', to: '00:00' };
+      const found = findTimes(gaps, all, { timeZone: copenhagen, now: 0, limit: 100 });
+      for (let start = dayStart; start < quarter(93); start += 1_800_000) {
+        const free = [0, 1, 2, 3].filter((bay) => isFree(bay, { start, end: start + 45 * 60_000 }));
+        const fits = (first: number) =>
+          Array.from({ length: bayCount }, (_, more) => first + more).every((bay) => free.includes(bay));
+        const choice = found.find((one) => one.start === start);
+        expect(choice !== undefined).toBe(together ? free.some(fits) : free.length >= bayCount);
+        if (choice) expect(new Set(choice.bayIds).size).toBe(bayCount);
+      }
+      const offers = nearestFree(gaps, { bayId: asked.bay, ...interval }, dayStart);
+      for (const offer of Object.values(offers)) {
+        expect(statusesAt(period, offer).find(({ bay }) => bay.id === offer.bayId)?.kind).toBe('free');
+        expect(offer.end - offer.start).toBe(interval.end - interval.start);
+      }
+      expect(
+        bookings.every(
+          ([, one]) =>
+            !offers.bay ||
+            one.bayId !== offers.bay.bayId ||
+            !doOverlap({ start: Date.parse(one.startDate), end: Date.parse(one.endDate) }, interval),
+        ),
+      ).toBe(true);
+    },
+  );
+  fc.assert(rule, { numRuns: 60 });
+});
