@@ -1,6 +1,6 @@
 // Reads days, bookings and closures, and remembers the days that were read.
 import type { BookingLocation, BookingsClient, Closure, OpeningHours } from '@bay-booking/client';
-import { type Interval, type Times, timesOf } from '../../src/time/interval.ts';
+import { type Interval, type Period, timesOf } from '../../src/time/interval.ts';
 import { backgroundApi } from '../api.ts';
 import type { Day, SheetBooking } from '../day/day.ts';
 import { closedDuring } from '../day/free.ts';
@@ -19,7 +19,7 @@ const baysPerSearch = 100;
 export async function findBookings(
   on: BookingsClient,
   bayIds: readonly string[],
-  { startDate, endDate }: Pick<Times, 'startDate'> & Partial<Times>,
+  { startDate, endDate }: Pick<Period, 'startDate'> & Partial<Period>,
   limit = Number.POSITIVE_INFINITY,
 ): Promise<SheetBooking[]> {
   const chunks = Array.from({ length: Math.ceil(bayIds.length / baysPerSearch) }, (_, index) =>

@@ -8,7 +8,7 @@ export type SheetBooking = Omit<Booking, '_links'>;
 export type SheetEntry = SheetBooking | Closure;
 
 /** What decides between two instants whether bays of a location are free. A day is one. */
-export interface Period extends Interval {
+export interface Occupancy extends Interval {
   readonly timeZone: string;
   /** In natural order. */
   readonly bays: readonly BookingBay[];
@@ -17,7 +17,7 @@ export interface Period extends Interval {
   readonly hours: OpeningHours;
 }
 
-export interface Day extends Period, DayTimes {
+export interface Day extends Occupancy, DayTimes {
   readonly location: BookingLocation;
   readonly bookings: Map<string, SheetBooking>;
   closures: readonly Closure[];
@@ -46,7 +46,7 @@ export const inOrder = (day: Day): SheetBooking[] => {
 /** Names are texts of other programs, and can consist of spaces. */
 export const nameOf = ({ userAlias }: { readonly userAlias: string }): string => userAlias.trim() || 'Unnamed';
 
-export const bayNameOf = ({ bays }: Pick<Period, 'bays'>, bayId: string): string =>
+export const bayNameOf = ({ bays }: Pick<Occupancy, 'bays'>, bayId: string): string =>
   bays.find(({ id }) => id === bayId)?.name ?? 'A bay of another location';
 
 /** The day has only the closures of its location and of bays there. */
@@ -60,7 +60,7 @@ export function closedTimeOf(day: Day, bayId: string, interval: Interval): strin
 }
 
 /** The bays that forms offer. */
-export const offeredBays = ({ bays }: Pick<Period, 'bays'>) =>
+export const offeredBays = ({ bays }: Pick<Occupancy, 'bays'>) =>
   bays.filter(({ bookable }) => bookable).map(({ id, name }) => [id, name] as const);
 
 /** The reference, and whether the booking belongs to a group. */

@@ -3,7 +3,7 @@ import type { BookingBay, Closure, OpeningHours } from '@bay-booking/client';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { doOverlap, timesOf } from '../../src/time/interval.ts';
-import type { Period, SheetBooking } from './day.ts';
+import type { Occupancy, SheetBooking } from './day.ts';
 import { describeStatus, findTimes, firstFreeBay, gapsOf, nearestFree, statusesAt } from './free.ts';
 import { clockAt, dayOf, instantAt } from './time.ts';
 
@@ -20,7 +20,7 @@ const sevenToTen = {
   exceptions: [],
 } as unknown as OpeningHours;
 
-/** Times such as `18:00`, on the date of the period. A later date is written in full. */
+/** Times such as `18:00`, on the date of the day. A later date is written in full. */
 function dayWith(
   date: string,
   timeZone: string,
@@ -39,10 +39,10 @@ function dayWith(
   const closures = closed.map(
     ([of, from, to]) => ({ id: from, bayIds: of?.split(''), ...between(from, to) }) as Closure,
   );
-  const period: Period = { ...times, bays, hours, bookings: new Map(bookings), closures };
+  const occupancy: Occupancy = { ...times, bays, hours, bookings: new Map(bookings), closures };
   const status = (from: string, to: string, except: readonly string[] = []) =>
-    statusesAt(period, { start: at(from), end: at(to) }, except).map((one) => describeStatus(one, times));
-  return { times, period, at, status };
+    statusesAt(occupancy, { start: at(from), end: at(to) }, except).map((one) => describeStatus(one, times));
+  return { times, occupancy, at, status };
 }
 
 const copenhagen = 'Europe/Copenhagen';
@@ -55,23 +55,23 @@ test('each bay says whether it is free, and if not, why and until when', () => {
     ['b', '20:00', '21:00'],
     ['c', '17:00', '18:00'],
   ] as const;
-  const { status, period, at } = dayWith(winter, copenhagen, booked, [['b', '17:00', '18:30']], sevenToTen);
+  const { status, occupancy, at } = dayWith(winter, copenhagen, booked, [['b', '17:00', '18:30']], sevenToTen);
   expect(status('18:00', '19:00')).toEqual(['booked until 20:00', 'closed until 18:30', 'free', 'not bookable']);
   expect(status('18:00', '19:00', ['a0'])[0]).toBe('free');
   expect(status('18:45', '18:45')).toEqual(['booked until 20:00', 'free', 'free', 'not bookable']);
   expect(status('21:30', '22:30')[0]).toBe('closed until Wed 6 Jan 2027 07:00');
-  expect(statusesAt(period, { start: at('18:00'), end: at('18:30') })).toMatchObject([
+  expect(statusesAt(occupancy, { start: at('18:00'), end: at('18:30') })).toMatchObject([
     { booking: { id: 'a0' }, next: { id: 'a1' } },
     { closure: { id: '17:00' }, next: { id: 'b2' } },
     { kind: 'free', until: at('22:00') },
     {},
   ]);
-  expect(statusesAt(period, { start: at('18:30'), end: at('19:30') })[1]).toMatchObject({
+  expect(statusesAt(occupancy, { start: at('18:30'), end: at('19:30') })[1]).toMatchObject({
     kind: 'free',
     until: at('20:00'),
   });
-  expect(firstFreeBay(period, { start: at('18:00'), end: at('19:00') })?.id).toBe('c');
-  expect(firstFreeBay(period, { start: at('06:00'), end: at('07:30') })).toBeUndefined();
+  expect(firstFreeBay(occupancy, { start: at('18:00'), end: at('19:00') })?.id).toBe('c');
+  expect(firstFreeBay(occupancy, { start: at('06:00'), end: at('07:30') })).toBeUndefined();
 });
 
 test('a closure that the closed hours continue ends when the location opens, and one that never opens has no end', () => {
@@ -86,10 +86,10 @@ test.each([
   ['America/New_York', '2027-11-07', '01:00', 'booked until 01:00 GMT-5'],
   ['Australia/Lord_Howe', '2027-04-04', '01:30', 'booked until 01:30 GMT+10:30'],
 ])('in %s on %s, a bay that is booked until the second %s says so', (timeZone, date, time, expected) => {
-  const { period, at, times } = dayWith(date, timeZone);
+  const { occupancy, at, times } = dayWith(date, timeZone);
   const interval = { start: at(time), end: at(time, 1) };
   const booking = { id: 'x', bayId: 'a', userAlias: 'X', ...timesOf(interval) } as SheetBooking;
-  const [first] = statusesAt({ ...period, bookings: new Map([['x', booking]]) }, { start: at(time), end: at(time) });
+  const [first] = statusesAt({ ...occupancy, bookings: new Map([['x', booking]]) }, { start: at(time), end: at(time) });
   expect(first && describeStatus(first, times)).toBe(expected);
 });
 
@@ -98,39 +98,39 @@ test('instead of a taken time, the nearest bay and the nearest time of the bay a
     ['b', '18:00', '21:00'],
     ['a', '18:30', '19:00'],
   ] as const;
-  const { period, at } = dayWith(winter, copenhagen, booked, [['b', '16:30', '17:30']]);
+  const { occupancy, at } = dayWith(winter, copenhagen, booked, [['b', '16:30', '17:30']]);
   const wanted = { bayId: 'b', start: at('18:00'), end: at('19:00') };
   const bayC = { ...wanted, bayId: 'c' };
-  expect(nearestFree(gapsOf(period), wanted, at('12:00'))).toEqual({
+  expect(nearestFree(gapsOf(occupancy), wanted, at('12:00'))).toEqual({
     bay: bayC,
     time: { bayId: 'b', start: at('15:30'), end: at('16:30') },
   });
-  expect(nearestFree(gapsOf(period), wanted, at('16:00'))).toEqual({
+  expect(nearestFree(gapsOf(occupancy), wanted, at('16:00'))).toEqual({
     bay: bayC,
     time: { bayId: 'b', start: at('21:00'), end: at('22:00') },
   });
   const full = { ...wanted, start: at('00:00'), end: at('2027-01-06T00:00') };
-  expect(nearestFree(gapsOf({ ...period, bays: bays.slice(0, 2) }), full, at('00:00'))).toEqual({});
+  expect(nearestFree(gapsOf({ ...occupancy, bays: bays.slice(0, 2) }), full, at('00:00'))).toEqual({});
 });
 
 const wish = { bays: 2, together: true, minutes: 60, dates: [winter], from: '18:00', to: '20:00' };
 
 test('bays next to each other are found, and a bay that is not bookable separates its neighbours', () => {
-  const { period, at } = dayWith(winter, copenhagen, [
+  const { occupancy, at } = dayWith(winter, copenhagen, [
     ['b', '18:00', '18:30'],
     ['a', '19:00', '20:00'],
   ]);
-  const found = findTimes(gapsOf(period), wish, { timeZone: copenhagen, now: 0 });
+  const found = findTimes(gapsOf(occupancy), wish, { timeZone: copenhagen, now: 0 });
   const times = (choices: typeof found) =>
     choices.map(({ start, bayIds }) => `${clockAt(start, copenhagen)} ${bayIds}`);
   expect(times(found)).toEqual(['18:30 b,c', '19:00 b,c']);
-  expect(times(findTimes(gapsOf(period), { ...wish, together: false }, { timeZone: copenhagen, now: 0 }))).toEqual([
+  expect(times(findTimes(gapsOf(occupancy), { ...wish, together: false }, { timeZone: copenhagen, now: 0 }))).toEqual([
     '18:00 a,c',
     '18:30 b,c',
     '19:00 b,c',
   ]);
-  expect(findTimes(gapsOf(period), wish, { timeZone: copenhagen, now: at('18:45') })).toHaveLength(1);
-  expect(findTimes(gapsOf(period), wish, { timeZone: copenhagen, now: 0, limit: 1 })).toHaveLength(1);
+  expect(findTimes(gapsOf(occupancy), wish, { timeZone: copenhagen, now: at('18:45') })).toHaveLength(1);
+  expect(findTimes(gapsOf(occupancy), wish, { timeZone: copenhagen, now: 0, limit: 1 })).toHaveLength(1);
 });
 
 test.each([
@@ -172,13 +172,13 @@ test('a bay is free at a time if the rule of the service has a gap there, and fo
         return [booking.id, booking as SheetBooking] as const;
       });
       const closures = closed.map((one) => ({ id: '', bayIds: [one.bay], ...timesOf(times(one)) }) as Closure);
-      const { period: empty } = dayWith(winter, copenhagen, [], [], sevenToTen);
-      const period = { ...empty, bookings: new Map(bookings), closures };
-      const gaps = gapsOf(period);
+      const { occupancy: empty } = dayWith(winter, copenhagen, [], [], sevenToTen);
+      const occupancy = { ...empty, bookings: new Map(bookings), closures };
+      const gaps = gapsOf(occupancy);
       const isFree = (bay: number, interval: { start: number; end: number }) =>
         gaps[bay]?.free.some(({ start, end }) => start <= interval.start && interval.end <= end);
       const interval = times(asked);
-      for (const [index, { kind, until }] of statusesAt(period, interval).entries()) {
+      for (const [index, { kind, until }] of statusesAt(occupancy, interval).entries()) {
         expect(kind === 'free').toBe(isFree(index, interval));
         if (kind === 'booked') expect(bookings.some(([, one]) => Date.parse(one.endDate) === until)).toBe(true);
         if (kind === 'free' && until) expect(isFree(index, { ...interval, end: until })).toBe(true);
@@ -195,7 +195,7 @@ test('a bay is free at a time if the rule of the service has a gap there, and fo
       }
       const offers = nearestFree(gaps, { bayId: asked.bay, ...interval }, dayStart);
       for (const offer of Object.values(offers)) {
-        expect(statusesAt(period, offer).find(({ bay }) => bay.id === offer.bayId)?.kind).toBe('free');
+        expect(statusesAt(occupancy, offer).find(({ bay }) => bay.id === offer.bayId)?.kind).toBe('free');
         expect(offer.end - offer.start).toBe(interval.end - interval.start);
       }
       expect(

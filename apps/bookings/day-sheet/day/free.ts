@@ -2,11 +2,11 @@
 import type { BookingBay, Closure } from '@bay-booking/client';
 import { findGaps } from '../../src/availability/rule.ts';
 import { createSchedule, type Schedule } from '../../src/opening-hours/schedule.ts';
-import { contains, doOverlap, type Interval, intervalOf, subtract, type Times } from '../../src/time/interval.ts';
-import { closesBay, type Period, type SheetBooking } from './day.ts';
+import { contains, doOverlap, type Interval, intervalOf, type Period, subtract } from '../../src/time/interval.ts';
+import { closesBay, type Occupancy, type SheetBooking } from './day.ts';
 import { addDays, type DayTimes, halfHour, instantAt, timeOf } from './time.ts';
 
-type Hours = Pick<Period, 'hours' | 'timeZone'>;
+type Hours = Pick<Occupancy, 'hours' | 'timeZone'>;
 
 const scheduleOf = ({ hours, timeZone }: Hours): Schedule =>
   hours.alwaysOpen
@@ -14,8 +14,8 @@ const scheduleOf = ({ hours, timeZone }: Hours): Schedule =>
     : createSchedule(hours, timeZone);
 
 /** Returns the parts of the interval when the location is closed. */
-export const closedDuring = (period: Hours, interval: Interval): Interval[] =>
-  subtract([interval], scheduleOf(period).openDuring(interval));
+export const closedDuring = (occupancy: Hours, interval: Interval): Interval[] =>
+  subtract([interval], scheduleOf(occupancy).openDuring(interval));
 
 export interface BayStatus {
   readonly bay: BookingBay;
@@ -31,7 +31,7 @@ export interface BayStatus {
 
 const weekMs = 7 * 86_400_000;
 
-const inTimeOrder = <Entry extends Times>(entries: Iterable<Entry>) =>
+const inTimeOrder = <Entry extends Period>(entries: Iterable<Entry>) =>
   [...entries].map((entry) => ({ ...intervalOf(entry), entry })).sort((a, b) => a.start - b.start);
 
 /** Returns the end of the intervals that follow `first` without a gap. `sorted` are in order of time. */
@@ -42,13 +42,13 @@ function endFrom(first: Interval, sorted: readonly Interval[]): number {
 }
 
 /** Returns the status of each bay, in order. `except` are the ids of bookings that are not in the way. */
-export function statusesAt(period: Period, interval: Interval, except: readonly string[] = []): BayStatus[] {
+export function statusesAt(occupancy: Occupancy, interval: Interval, except: readonly string[] = []): BayStatus[] {
   const ahead = { start: interval.start, end: interval.end + weekMs };
-  const closedHours = closedDuring(period, ahead);
-  const counted = period.bookings.values().filter(({ id }) => !except.includes(id));
+  const closedHours = closedDuring(occupancy, ahead);
+  const counted = occupancy.bookings.values().filter(({ id }) => !except.includes(id));
   const bookings = Map.groupBy(inTimeOrder(counted), ({ entry }) => entry.bayId);
-  const closures = inTimeOrder(period.closures);
-  return period.bays.map((bay): BayStatus => {
+  const closures = inTimeOrder(occupancy.closures);
+  return occupancy.bays.map((bay): BayStatus => {
     const booked = bookings.get(bay.id) ?? [];
     const closed = [...closures.filter(({ entry }) => closesBay(entry, bay.id)), ...closedHours];
     closed.sort((a, b) => a.start - b.start);
@@ -65,8 +65,8 @@ export function statusesAt(period: Period, interval: Interval, except: readonly 
     }
     const starts = [...booked, ...closed].map(({ start }) => start).filter((start) => start >= interval.end);
     const until = Math.min(...starts);
-    // The bookings after the period are not known.
-    return { ...common, kind: 'free', until: until < period.end ? until : undefined };
+    // The bookings after its end are not known.
+    return { ...common, kind: 'free', until: until < occupancy.end ? until : undefined };
   });
 }
 
@@ -74,8 +74,8 @@ export function statusesAt(period: Period, interval: Interval, except: readonly 
 export const describeStatus = ({ kind, until }: BayStatus, day: DayTimes): string =>
   until === undefined || kind === 'free' ? kind : `${kind} until ${timeOf(new Date(until).toISOString(), day)}`;
 
-export const firstFreeBay = (period: Period, interval: Interval): BookingBay | undefined =>
-  statusesAt(period, interval).find(({ kind }) => kind === 'free')?.bay;
+export const firstFreeBay = (occupancy: Occupancy, interval: Interval): BookingBay | undefined =>
+  statusesAt(occupancy, interval).find(({ kind }) => kind === 'free')?.bay;
 
 /** The parts of the time in which a bay is free. `GET /api/booking-availability` has them too, without held times. */
 export interface BayGaps {
@@ -83,12 +83,12 @@ export interface BayGaps {
   readonly free: readonly Interval[];
 }
 
-export function gapsOf(period: Period, except: readonly string[] = []): BayGaps[] {
-  const schedule = scheduleOf(period);
-  const counted = [...period.bookings.values()].filter(({ id }) => !except.includes(id));
+export function gapsOf(occupancy: Occupancy, except: readonly string[] = []): BayGaps[] {
+  const schedule = scheduleOf(occupancy);
+  const counted = [...occupancy.bookings.values()].filter(({ id }) => !except.includes(id));
   const bookings = Map.groupBy(counted, ({ bayId }) => bayId);
-  return period.bays.map(({ id, bookable }) => {
-    const closures = period.closures.filter((closure) => closesBay(closure, id));
+  return occupancy.bays.map(({ id, bookable }) => {
+    const closures = occupancy.closures.filter((closure) => closesBay(closure, id));
     const state = {
       bookable,
       schedule,
@@ -96,7 +96,7 @@ export function gapsOf(period: Period, except: readonly string[] = []): BayGaps[
       bookings: (bookings.get(id) ?? []).map(intervalOf),
       holds: [],
     };
-    return { bayId: id, free: findGaps(state, period) };
+    return { bayId: id, free: findGaps(state, occupancy) };
   });
 }
 

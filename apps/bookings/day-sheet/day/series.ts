@@ -1,6 +1,6 @@
 // Calculates series: the dates of a weekly series, which of them are not free, and which bookings a change is for.
 import type { CreateBooking } from '@bay-booking/client';
-import type { Times } from '../../src/time/interval.ts';
+import type { Period } from '../../src/time/interval.ts';
 import { bayNameOf, type Day, type SheetBooking } from './day.ts';
 import { type Description, SentenceError } from './sentences.ts';
 import { dateAt, instantAt, moveLike, shortDateAt, type WallTime } from './time.ts';
@@ -11,7 +11,7 @@ export interface WallTimes {
 }
 
 /** Returns the times of `weeks` weeks, each at the same wall-clock time. The first may be empty. */
-export const weeklyTimes = ({ start, end }: WallTimes, timeZone: string, weeks = 1): Times[] =>
+export const weeklyTimes = ({ start, end }: WallTimes, timeZone: string, weeks = 1): Period[] =>
   Array.from({ length: weeks }, (_, week) => {
     const [startDate, endDate] = [start, end].map((time) => new Date(instantAt(time, timeZone, week)).toISOString());
     return { startDate: startDate as string, endDate: endDate as string };
@@ -22,7 +22,7 @@ type SharedValues = Omit<CreateBooking, 'bayId' | 'startDate' | 'endDate'>;
 
 /** Returns a booking of each bay at each time. A reference is unique, so each further booking gets its number. */
 export function bookingsOf(
-  times: readonly Times[],
+  times: readonly Period[],
   bayIds: readonly string[],
   { externalBookingId, ...shared }: SharedValues,
 ): CreateBooking[] {
@@ -38,7 +38,7 @@ export function bookingsOf(
 const counted = (count: number, one: string, several = `${one}s`): string => `${count} ${count === 1 ? one : several}`;
 
 /** Returns `8 dates`, or `24 times on 8 dates` if there are several bookings on a date. */
-export function describeCount(bookings: readonly Times[], timeZone: string): string {
+export function describeCount(bookings: readonly Period[], timeZone: string): string {
   const dates = new Set(bookings.map(({ startDate }) => dateAt(Date.parse(startDate), timeZone))).size;
   const text = counted(dates, 'date');
   return dates === bookings.length ? text : `${counted(bookings.length, 'time')} on ${text}`;

@@ -1,5 +1,5 @@
 // The fields of a form for a start and an end. In the hour that occurs twice, a choice follows the time.
-import type { Times } from '../../src/time/interval.ts';
+import type { Period } from '../../src/time/interval.ts';
 import type { Day } from '../day/day.ts';
 import { SentenceError } from '../day/sentences.ts';
 import { type WallTimes, weeklyTimes } from '../day/series.ts';
@@ -13,7 +13,7 @@ export interface FormTimes {
   readonly end: number | string;
 }
 
-interface TypedTimes extends WallTimes, Times {}
+interface TypedTimes extends WallTimes, Period {}
 
 const occurrenceName = (name: string): string => `${name}Occurrence`;
 
@@ -75,7 +75,7 @@ function readTime(values: FormData, name: string, before: number | string, { tim
 /** @throws {SentenceError} if somebody typed an end that is not after the start */
 export function readTimes(values: FormData, day: Day, before: FormTimes): TypedTimes {
   const [start, end] = [readTime(values, 'startDate', before.start, day), readTime(values, 'endDate', before.end, day)];
-  const [times] = weeklyTimes({ start, end }, day.timeZone) as [Times];
+  const [times] = weeklyTimes({ start, end }, day.timeZone) as [Period];
   const isUnedited = [before.start, before.end].every(
     (time, index) => new Date(time).toISOString() === [times.startDate, times.endDate][index],
   );
@@ -83,7 +83,7 @@ export function readTimes(values: FormData, day: Day, before: FormTimes): TypedT
   return { start, end, ...times };
 }
 
-function requireDuration({ startDate, endDate }: Times, isSkipped: boolean): void {
+function requireDuration({ startDate, endDate }: Period, isSkipped: boolean): void {
   if (startDate < endDate) return;
   throw new SentenceError(
     isSkipped
