@@ -10,8 +10,8 @@ import { holdComponents } from '../holds/schema.ts';
 import { meComponents } from '../me/endpoint.ts';
 import { openingHoursComponents } from '../opening-hours/schema.ts';
 import { placeComponents } from '../places/schema.ts';
-import { bookingEventSchema, pingEventSchema } from '../webhooks/api/events.ts';
-import { webhookComponents } from '../webhooks/api/schema.ts';
+import { facilityWebhookComponents } from '../webhooks/api/facility-endpoints.ts';
+import { bookingEventSchema, pingEventSchema, webhookComponents } from '../webhooks/api/schema.ts';
 
 /** In the order of the API reference. */
 export const tags = [
@@ -39,6 +39,7 @@ export const namedSchemas = {
   ...erasureComponents,
   ...placeComponents,
   ...webhookComponents,
+  ...facilityWebhookComponents,
   BookingEvent: bookingEvent,
   PingEvent: pingEventSchema,
   ...openingHoursComponents,

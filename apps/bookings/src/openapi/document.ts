@@ -10,7 +10,7 @@ import { sufficientScopes } from '../auth/scopes.ts';
 import { bookingItemExample } from '../bookings/schema.ts';
 import { errorCatalogue } from '../errors.ts';
 import { editLinksSchema } from '../http/schemas.ts';
-import { documentedWebhooks } from '../webhooks/api/events.ts';
+import { documentedWebhooks } from '../webhooks/api/schema.ts';
 import { codeSamples } from './code-samples.ts';
 import { bookingEvent, namedSchemas, tags } from './components.ts';
 import { writeGuides } from './guides.ts';

@@ -58,12 +58,12 @@ export async function endWebhookRights(db: Database, entries: readonly EndedRigh
   const values = [entries.map(({ id }) => id), entries.map(({ before }) => before)];
   for (const [statement, reason] of pauses) await query(db, statement, [...values, reason]);
   await transaction(db, async (tx) => {
-    takeOutFacilities(tx, await query<WebhookFacility>(tx, findLostFacilities, values));
+    removeLostFacilities(tx, await query<WebhookFacility>(tx, findLostFacilities, values));
   });
 }
 
 /** Must run after the webhooks were locked. Deletes a webhook with its last facility. */
-export function takeOutFacilities(tx: Transaction, lost: readonly WebhookFacility[]): void {
+export function removeLostFacilities(tx: Transaction, lost: readonly WebhookFacility[]): void {
   if (lost.length === 0) return;
   const values = [lost.map(({ webhookId }) => webhookId), lost.map(({ facilityId }) => facilityId)];
   // The feeder adds deliveries while it locks the cursor, so the deliveries end after their cursors.

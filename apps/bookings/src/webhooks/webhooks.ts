@@ -12,7 +12,9 @@ import type { AuditLog } from '../audit-log.ts';
 import type { FeedStore } from '../changes/feed/store.ts';
 import type { BookingState } from '../changes/log.ts';
 import type { Config } from '../config.ts';
+import { createDeliveryEndpoints } from './api/delivery-endpoints.ts';
 import { createWebhookEndpoints } from './api/endpoints.ts';
+import { createFacilityWebhookEndpoints } from './api/facility-endpoints.ts';
 import { createWebhookStore } from './api/store.ts';
 import { createCursorStore } from './delivery/cursor-store.ts';
 import { createDeliveryStore } from './delivery/delivery-store.ts';
@@ -42,10 +44,11 @@ export interface WebhookOptions {
 }
 
 export function connectWebhooks(options: WebhookOptions) {
-  const { db, keys, bookingItem, feed, idempotency, logger, config, metrics, link, audit, now } = options;
+  const { db, keys, bookingItem, feed, idempotency, logger, metrics, link, audit, now } = options;
+  const { baseUrl, webhookAllowNetworks: allowNetworks } = options.config;
   // The worker limits the concurrent attempts of each webhook. Many webhooks may have the same host, so the limit of
   // connections to a host is high.
-  const outbound = createOutboundClient({ allowNetworks: config.webhookAllowNetworks, maxConnectionsPerHost: 2_000 });
+  const outbound = createOutboundClient({ allowNetworks, maxConnectionsPerHost: 2_000 });
   const secretBox = createSecretBox(keys);
   const store = createWebhookStore(db);
   const deliveries = createDeliveryStore(db);
@@ -56,21 +59,32 @@ export function connectWebhooks(options: WebhookOptions) {
   const wakeWorker = (): void => worker?.wake();
 
   return {
-    endpoints: createWebhookEndpoints({
-      config,
-      link,
-      audit,
-      now,
-      store,
-      deliveries,
-      cursors,
-      resend: createResend({ db, feed, bookingItem }),
-      feed,
-      idempotency,
-      secretBox,
-      outbound,
-      wakeWorker,
-    }),
+    endpoints: [
+      ...createWebhookEndpoints({
+        store,
+        feed,
+        idempotency,
+        secretBox,
+        outbound,
+        wakeWorker,
+        baseUrl,
+        link,
+        audit,
+        now,
+      }),
+      ...createDeliveryEndpoints({
+        store,
+        deliveries,
+        cursors,
+        resend: createResend({ db, feed, bookingItem }),
+        feed,
+        wakeWorker,
+        baseUrl,
+        link,
+        now,
+      }),
+      ...createFacilityWebhookEndpoints({ store, link, audit }),
+    ],
     periodicJobs: [
       {
         name: 'webhook deliveries',

@@ -1191,18 +1191,6 @@ export interface components {
             /** @description The number after which the next replay continues; null if nothing is left. */
             next: number | null;
         };
-        FacilityWebhookList: {
-            items: components["schemas"]["FacilityWebhookListItems"][];
-            _links: components["schemas"]["PageLinks"];
-            /** @description Current page number, starting at 1. */
-            page: number;
-            /** @description Page size used. */
-            pageSize: number;
-            /** @description Number of pages; 0 for an empty list. */
-            pageCount: number;
-            /** @description Total number of matching items. */
-            total: number;
-        };
         DeliveryList: {
             items: components["schemas"]["Delivery"][];
             _links: components["schemas"]["PageLinks"];
@@ -1250,6 +1238,18 @@ export interface components {
              * @description The time of the next attempt; null if there is none.
              */
             nextAttemptAt: string | null;
+        };
+        FacilityWebhookList: {
+            items: components["schemas"]["FacilityWebhookListItems"][];
+            _links: components["schemas"]["PageLinks"];
+            /** @description Current page number, starting at 1. */
+            page: number;
+            /** @description Page size used. */
+            pageSize: number;
+            /** @description Number of pages; 0 for an empty list. */
+            pageCount: number;
+            /** @description Total number of matching items. */
+            total: number;
         };
         BookingEvent: {
             /**

@@ -1,15 +1,15 @@
-// Defines the JSON Schemas of webhooks, of their deliveries, and of the requests that create and change them.
-import { linksSchema } from '@bay-booking/common/links';
+// Defines the JSON Schemas of webhooks, of their deliveries and of the events that receivers get, with examples.
+import type { Schema } from '@bay-booking/common/endpoint';
+import { linksSchema, type MakeLink } from '@bay-booking/common/links';
+import type { DocumentedWebhook } from '@bay-booking/common/openapi';
 import { textSchema } from '@bay-booking/common/text';
-import type { ValidationError } from '@bay-booking/common/validation';
-import type { OutboundClient } from '@bay-booking/service/outbound/client';
-import type { FromSchema } from 'json-schema-to-ts';
+import { actorExample, actorSchema, string } from '../../http/endpoint-parts.ts';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../../http/pagination.ts';
 import { dateTimeSchema as dateTime, idsSchema, responseSchema } from '../../http/schemas.ts';
-import { bookingEvents, deliveryStates, webhookStates } from '../webhook.ts';
+import { bookingEvents, deliveryStates, webhookResource, webhookStates } from '../webhook.ts';
 
 const nullable = <const T extends string>(type: T) => [type, 'null'] as const;
-const nullableDateTime = { ...dateTime, type: nullable('string') } as const;
+export const nullableDateTime = { ...dateTime, type: nullable('string') } as const;
 
 const url = {
   type: 'string',
@@ -27,7 +27,7 @@ const events = {
   maxItems: 100,
   description: 'The events to send; all of them by default.',
 } as const;
-const facilityIds = idsSchema('The facilities whose events are sent; by default those of the token.');
+export const facilityIds = idsSchema('The facilities whose events are sent; by default those of the token.');
 const description = { ...textSchema, description: 'A note of the client.' } as const;
 
 export const createWebhookSchema = {
@@ -43,42 +43,6 @@ export const updateWebhookSchema = {
     state: { type: 'string', enum: ['active', 'paused'], description: 'active also enables a disabled webhook.' },
   },
 } as const;
-
-export const replaySchema = {
-  type: 'object',
-  required: ['facilityId', 'afterChangeNumber'],
-  properties: {
-    facilityId: { ...textSchema, description: 'One of the facilities of the webhook.' },
-    afterChangeNumber: {
-      type: 'integer',
-      minimum: 0,
-      maximum: Number.MAX_SAFE_INTEGER,
-      description:
-        'Changes after this number are sent again. Take the number from `modified` of an event or of the change feed.',
-    },
-  },
-} as const;
-
-export const replayResultSchema = responseSchema({
-  events: { type: 'integer', minimum: 0, description: 'The number of events that are sent, at most 10,000.' },
-  next: {
-    type: nullable('integer'),
-    description: 'The number after which the next replay continues; null if nothing is left.',
-  },
-});
-
-const facilityWebhookSchema = responseSchema({
-  id: { type: 'string', description: 'Webhook ID.' },
-  url: { type: 'string', format: 'uri', description: 'The URL of the receiver.' },
-  owner: { type: 'string', description: 'The `sub` of the tokens that can change the webhook.' },
-  clientId: { type: 'string', description: 'The client that created the webhook, or changed it last.' },
-  facilityIds: { ...facilityIds, description: 'The facilities of the webhook, as far as the token names them.' },
-  state: { type: 'string', enum: webhookStates, description: 'Only an active webhook gets events.' },
-  lastSuccessAt: { ...nullableDateTime, description: 'The last successful delivery, to the minute; null before.' },
-  createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
-});
-
-export const facilityWebhookListSchema = listSchema(facilityWebhookSchema);
 
 const webhookFields = {
   id: { type: 'string', description: 'Webhook ID.' },
@@ -114,6 +78,28 @@ export const webhookWithSecretSchema = responseSchema({
 export const webhookListSchema = listSchema(webhookSchema);
 export const webhookQuerySchema = listQuerySchema({}, defaultPageSizes.webhooks);
 
+export const replaySchema = {
+  type: 'object',
+  required: ['facilityId', 'afterChangeNumber'],
+  properties: {
+    facilityId: { ...textSchema, description: 'One of the facilities of the webhook.' },
+    afterChangeNumber: {
+      type: 'integer',
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description:
+        'Changes after this number are sent again. Take the number from `modified` of an event or of the change feed.',
+    },
+  },
+} as const;
+
+export const replayResultSchema = responseSchema({
+  events: { type: 'integer', minimum: 0, description: 'The number of events that are sent, at most 10,000.' },
+  next: {
+    type: nullable('integer'),
+    description: 'The number after which the next replay continues; null if nothing is left.',
+  },
+});
 const deliverySchema = responseSchema({
   id: { type: 'string', description: 'The webhook-id of the delivery.' },
   type: { type: 'string', enum: [...bookingEvents, 'webhook.ping'], description: 'The event.' },
@@ -156,33 +142,89 @@ export const webhookComponents = {
   UpdateWebhook: updateWebhookSchema,
   ReplayWebhook: replaySchema,
   ReplayResult: replayResultSchema,
-  FacilityWebhookList: facilityWebhookListSchema,
   DeliveryList: deliveryListSchema,
   Delivery: deliverySchema,
 } as const;
 
-/** Invalid fields are left out. */
-export type RequestedWebhook = Partial<FromSchema<typeof createWebhookSchema>>;
+export const webhookBodyExample = {
+  url: 'https://partner.example/hooks',
+  events: [...bookingEvents],
+  description: 'Till in the clubhouse',
+};
 
-/**
- * `url` is undefined if the field is invalid, or if an update has no such field.
- *
- * `facilityIds` is the field of the request. If a registration has no such field, `facilityIds` are the facilities of
- * the token. Undefined if the field is invalid, or if an update has no such field.
- */
-export function findWebhookErrors(
-  url: string | undefined,
-  facilityIds: readonly string[] | undefined,
-  facilitiesOfToken: readonly string[],
-  outbound: Pick<OutboundClient, 'urlError'>,
-): readonly ValidationError[] {
-  const errors: ValidationError[] = [];
-  const urlError = url === undefined ? undefined : outbound.urlError(url);
-  if (urlError !== undefined) errors.push({ field: 'url', kind: 'invalid', hint: urlError });
-  // The schema does not allow an empty list in the request. An empty list therefore comes from the token.
-  if (facilityIds?.length === 0)
-    errors.push({ field: 'facilityIds', kind: 'invalid', hint: 'the token names no facility' });
-  if (facilityIds?.some((id) => !facilitiesOfToken.includes(id)))
-    errors.push({ field: 'facilityIds', kind: 'invalid', hint: 'must be facilities of the token' });
-  return errors;
+export const exampleWebhookId = '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c2a';
+
+export function webhookExample(link: MakeLink) {
+  return webhookResource(
+    {
+      id: exampleWebhookId,
+      owner: 'not part of the resource',
+      createdBy: 'not part of the resource',
+      ...webhookBodyExample,
+      facilityIds: ['fac-north'],
+      state: 'active',
+      pausedBecause: null,
+      failingSince: null,
+      createdAt: '2026-04-30T18:21:07.123Z',
+      lastUpdatedAt: '2026-04-30T18:21:07.123Z',
+    },
+    { facilities: ['fac-north'] },
+    link,
+  );
+}
+
+export const tag = 'Webhooks';
+export const params = { id: { description: 'Webhook ID.', schema: string, example: exampleWebhookId } } as const;
+
+const timestamp = { ...dateTime, description: 'When the change was made.' } as const;
+
+/** `bookingItem` is the schema of a booking in a list. */
+export function bookingEventSchema(bookingItem: Schema) {
+  return responseSchema({
+    type: { type: 'string', enum: bookingEvents, description: 'What happened.' },
+    timestamp,
+    data: responseSchema({
+      facilityId: { type: 'string', description: 'The facility of the booking.' },
+      modified: { type: 'integer', minimum: 1, description: 'The change number, which gives the order of events.' },
+      actor: actorSchema,
+      booking: bookingItem,
+    }),
+  });
+}
+
+export const pingEventSchema = responseSchema({
+  type: { const: 'webhook.ping' },
+  timestamp: { ...timestamp, description: 'When the ping was requested.' },
+  data: { type: 'object', additionalProperties: false, description: 'Empty.' },
+});
+
+const summaries = {
+  'booking.created': 'A booking was created, or moved to the facility',
+  'booking.updated': 'A booking was changed',
+  'booking.deleted': 'A booking was deleted, or moved to another facility',
+} as const;
+
+export function documentedWebhooks(bookingEvent: Schema, bookingExample: object): readonly DocumentedWebhook[] {
+  const exampleTime = '2026-04-30T18:21:07.123Z';
+  return [
+    ...bookingEvents.map((name, index) => ({
+      name,
+      summary: summaries[name],
+      description:
+        'Changes in quick succession arrive as one event with the latest state; `booking.deleted` has the last state.',
+      body: bookingEvent,
+      bodyExample: {
+        type: name,
+        timestamp: exampleTime,
+        data: { facilityId: 'fac-north', modified: 4711 + index, actor: actorExample, booking: bookingExample },
+      },
+    })),
+    {
+      name: 'webhook.ping',
+      summary: 'A test event',
+      description: 'Sent after `POST /api/webhooks/{id}/ping`.',
+      body: pingEventSchema,
+      bodyExample: { type: 'webhook.ping', timestamp: exampleTime, data: {} },
+    },
+  ];
 }

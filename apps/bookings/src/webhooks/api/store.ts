@@ -8,7 +8,7 @@ import { apiError } from '../../errors.ts';
 import { addCursors, removeCursors, resetCursors } from '../delivery/cursor-store.ts';
 import { failDeliveries } from '../delivery/delivery-store.ts';
 import { hasOnlyDisabledFacilities, isDisabledFacility } from '../disabled-store.ts';
-import { takeOutFacilities } from '../rights-store.ts';
+import { removeLostFacilities } from '../rights-store.ts';
 import { maxWebhooksAtFacility, type Webhook } from '../webhook.ts';
 
 const columns = `id, owner, created_by as "createdBy", url, events, facility_ids as "facilityIds", description,
@@ -117,7 +117,7 @@ export function createWebhookStore(db: Database) {
       const { id, url, events, facilityIds, description, state, createdAt, owner, createdBy } = webhook;
       return transaction(db, async (tx) => {
         // A response is stored with only one facility, here the first one of the webhook. The others need not be
-        // stored: before register.ts returns the response again, it checks that the token names all facilities of the
+        // stored: before write.ts returns the response again, it checks that the token names all facilities of the
         // webhook.
         const [facilityId = ''] = facilityIds;
         await storeResponse(tx, response, { facilityId, createdAt });
@@ -176,10 +176,10 @@ export function createWebhookStore(db: Database) {
       }),
 
     /**
-     * Takes the facilities out of the webhook and deletes a webhook that keeps none. Returns the webhook before, or
+     * Removes the facilities from the webhook and deletes a webhook that keeps none. Returns the webhook before, or
      * undefined if it was already deleted. If `check` throws an error, the webhook does not change.
      */
-    takeOut: (
+    removeFacilities: (
       id: string,
       facilityIds: readonly string[],
       check: (webhook: Webhook) => void,
@@ -188,8 +188,10 @@ export function createWebhookStore(db: Database) {
         const [webhook] = await query<Webhook>(tx, statements.lock, [id]);
         if (!webhook) return undefined;
         check(webhook);
-        const taken = facilityIds.map((facilityId) => ({ webhookId: id, facilityId }));
-        takeOutFacilities(tx, taken);
+        removeLostFacilities(
+          tx,
+          facilityIds.map((facilityId) => ({ webhookId: id, facilityId })),
+        );
         return webhook;
       }),
 

@@ -4,9 +4,8 @@
 // webhook has its own limit of concurrent attempts, and the owners share those of the instance in turn, so a receiver
 // that never responds delays only its own events.
 import { startLoop } from '@bay-booking/service/periodic';
-import { type AttemptOptions, attempt } from './attempt.ts';
+import { type AttemptOptions, attempt, maxFailingTime } from './attempt.ts';
 import type { AttemptResult, DeliveryStore, LeasedDelivery } from './delivery-store.ts';
-import { maxFailingTime } from './schedule.ts';
 
 /** The maximum numbers of concurrent attempts: of a webhook, of a webhook whose attempts fail, and of this instance. */
 const limits = { perWebhook: 20, perFailingWebhook: 2, total: 1_000 } as const;
