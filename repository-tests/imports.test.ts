@@ -170,10 +170,10 @@ test('only main.ts, commands/ and the packages for development read the environm
   expect(modules.filter((file) => read(file).includes('process.env') && !readers.test(file))).toEqual([]);
 });
 
-test('only storage/, changes/, database/, records/, stores, records, statements and locks contain SQL', () => {
+test('only storage/, changes/, database/, stores, records, statements and locks contain SQL', () => {
   /** Matches a string that begins with an SQL keyword. */
   const sql = /['"`]\s*(?:select|insert into|update|delete from|with \w+ as|lock table|set local)\s/;
-  const modulesForSql = /\/(storage|changes|database|records)\/|[/-](store|statements|locks|record)\.ts$/;
+  const modulesForSql = /\/(storage|changes|database)\/|[/-](store|statements|locks|record)\.ts$/;
   const exceptions = [
     // This module is the only writer of the audit trail.
     'apps/auth/src/audit/audit.ts',

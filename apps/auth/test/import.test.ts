@@ -201,7 +201,7 @@ describe('an invalid file', () => {
       },
       [
         '/facilities/0/zone: is not known',
-        '/facilities/0/timeZone: +01:00 is not an IANA time zone',
+        '/facilities/0/timeZone: must be an IANA time zone such as Europe/Copenhagen',
         '/accounts/0/email_verified: is not known',
         '/accounts/0/memberships/0/facilityId: is missing',
         '/accounts/0/memberships/0/role: is missing',

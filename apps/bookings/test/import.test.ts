@@ -8,7 +8,7 @@ import { createTestDatabase } from '@bay-booking/testkit/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { documentedFields, fieldsOf } from '@bay-booking/testkit/import-guide';
 import { describe, expect, test } from '@jest/globals';
-import { createPlaceRecords } from '../src/records/records.ts';
+import { createPlaceRecords } from '../src/places/management.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { importPlaces, places } from './support/places.ts';
 import { createTestSystem } from './support/test-system.ts';
@@ -250,12 +250,12 @@ describe('invalid import files', () => {
     [
       'an unknown time zone',
       [facility({ timeZone: 'Mars/Olympus' })],
-      ['/facilities/0/timeZone: Mars/Olympus is not an IANA time zone'],
+      ['/facilities/0/timeZone: must be an IANA time zone such as Europe/Copenhagen'],
     ],
     [
       'an offset as time zone',
       [facility({ timeZone: '+01:00' })],
-      ['/facilities/0/timeZone: +01:00 is not an IANA time zone'],
+      ['/facilities/0/timeZone: must be an IANA time zone such as Europe/Copenhagen'],
     ],
     [
       'repeated ids',
@@ -275,7 +275,7 @@ describe('invalid import files', () => {
       ],
       [
         '/facilities/0/name: is missing',
-        '/facilities/0/timeZone: Mars/Olympus is not an IANA time zone',
+        '/facilities/0/timeZone: must be an IANA time zone such as Europe/Copenhagen',
         '/facilities/1/id: is the same as /facilities/0/id',
         '/facilities/1/locations/0/bays/0: must be object',
         '/facilities/1/locations/0/bays/1/id: must be string',
@@ -341,7 +341,7 @@ test('docs/import.md lists every field of the file', () => {
     readonly required: readonly string[];
   }
   const inside = ({ properties }: Described, name: string) => properties[name] as Described & { items: Described };
-  const store = createPlaceRecords(system.db, linksBelow(''));
+  const store = createPlaceRecords(system.db, linksBelow(''), () => {});
   const file = store.reader.fileSchema as unknown as Described;
   const facilityEntry = inside(file, 'facilities').items;
   const locationEntry = inside(facilityEntry, 'locations').items;

@@ -48,6 +48,7 @@ const date = /^(?!0000)\d{4}-\d\d-\d\d$/;
 export const formats: Formats = {
   'date-time': { test: isDateTime, hint: dateTimeHint },
   date: { test: isDate, hint: 'must be a date such as 2026-01-31' },
+  'time-zone': { test: isTimeZone, hint: 'must be an IANA time zone such as Europe/Copenhagen' },
   uri: { test: (text) => URL.canParse(text), hint: 'must be an https address' },
 };
 
@@ -56,4 +57,17 @@ function isDate(text: string): boolean {
   const parsed = new Date(`${text}T00:00:00.000Z`);
   // Date turns 30 February into a day in March.
   return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(text);
+}
+
+/** `minLength` reports an empty name. */
+function isTimeZone(name: string): boolean {
+  if (name === '') return true;
+  // Intl accepts offsets such as +01:00, which are not IANA names and have no daylight saving time.
+  if (!/^[A-Za-z]/.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -1,11 +1,10 @@
 // The shared parts of the commands `npm run import` and `npm run export`.
-
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { readInputFile } from '@bay-booking/service/input-file';
 import { exportDocument, importDocument, type RecordStore, RejectedImport } from './import.ts';
-import type { Entry } from './record.ts';
+import type { Fields } from './record.ts';
 
 /**
  * The commands of both services. The audit trail names the command or the client that made a change, so no client may
@@ -40,13 +39,14 @@ export async function readImportFile(workspace: string): Promise<unknown> {
   }
 }
 
-/** @throws {Error} whose message has every problem of the file */
-export async function importFile<Event>(store: RecordStore<Event>, document: unknown) {
+/**
+ * Returns the JSON Pointers of the records.
+ * @throws {Error} whose message has every problem of the file
+ */
+export async function importFile<Event>(store: RecordStore<Event>, document: unknown): Promise<readonly string[]> {
   try {
-    const request = { clientId: 'import', isCommand: true, dryRun: false } as const;
-    const { response, events = [] } = await importDocument(store, document, request);
-    const { entries } = response.body as { readonly entries: readonly { readonly path: string }[] };
-    return { entries, events };
+    const { body } = await importDocument(store, document, { clientId: 'import', dryRun: false }, true);
+    return (body as { readonly entries: readonly { readonly path: string }[] }).entries.map(({ path }) => path);
   } catch (error) {
     throw error instanceof RejectedImport ? importError(error.problems) : error;
   }
@@ -62,7 +62,7 @@ function importError(problems: readonly PointerError[]): Error {
 export async function exportFile<Event>(
   store: RecordStore<Event>,
   file: string | undefined,
-  options: Entry = {},
+  options: Fields = {},
 ): Promise<void> {
   const text = `${JSON.stringify(await exportDocument(store, options), null, 2)}\n`;
   if (file === undefined) process.stdout.write(text);

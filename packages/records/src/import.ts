@@ -1,37 +1,92 @@
-// Applies the records of a file or of a PUT in one transaction, and exports them. A dry run is the same, rolled back.
+// Makes the changes of operators: one transaction for each, with its events and the response of an Idempotency-Key.
+// Applies the records of a file or of a PUT in it, and exports records.
 import { setImmediate } from 'node:timers/promises';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
-import { type Database, type Transaction, transaction } from '@bay-booking/service/database/database';
-import { type ChangeRequest, change } from './change.ts';
-import { allKinds, batchSize, type EntryReader, type FileEntry } from './entries.ts';
-import type { ManagementErrors } from './problems.ts';
-import type { ChangeContext, Entry, Outcome, RecordKind } from './record.ts';
+import { type Database, query, Rollback, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { newResponse, once } from '@bay-booking/service/idempotency/once';
+import {
+  checkUnused,
+  createIdempotencyStore,
+  type KeyedRequest,
+  storeResponse,
+} from '@bay-booking/service/idempotency/store';
+import type { ManagementErrors } from './errors.ts';
+import { allKinds, batchSize, type EntryReader, type FileEntry, readFile } from './file.ts';
+import type { ChangeContext, Fields, RecordKind, RecordOutcome } from './record.ts';
 
 /** What the functions of this package need of a service. */
 export interface RecordStore<Event> {
   readonly db: Database;
+  readonly link: MakeLink;
   /** One transaction at a time changes records, so that events become visible in the order of their numbers. */
   readonly lock: (tx: Transaction) => Promise<unknown>;
   /** The sections of a file, in the order in which they are written and deleted in reverse. */
   readonly roots: readonly RecordKind<object, Event>[];
   readonly reader: EntryReader<Event>;
   readonly errors: ManagementErrors;
+  /** Gets the events of a change after the commit. */
+  readonly onCommit: (events: readonly Event[], request: ChangeRequest) => void;
 }
+
+export interface ChangeRequest {
+  readonly clientId: string;
+  readonly subject?: string | null;
+  /** Undefined for a command. */
+  readonly requestId?: string;
+  readonly dryRun: boolean;
+  readonly key?: KeyedRequest | undefined;
+}
+
+/**
+ * Makes one change. There are no events of a dry run and of a repeated request. Only an import `isLong`.
+ * @throws {ApiError} 422 if the key was used before with another request
+ */
+export async function change<Event>(
+  { db, lock, errors, onCommit }: Pick<RecordStore<Event>, 'db' | 'lock' | 'errors' | 'onCommit'>,
+  request: ChangeRequest,
+  work: (tx: Transaction, events: Event[]) => Promise<EndpointResponse>,
+  isLong = false,
+): Promise<EndpointResponse> {
+  const { dryRun } = request;
+  const keyed = dryRun ? undefined : request.key;
+  const now = new Date();
+  const idempotency = createIdempotencyStore(db);
+  return once(keyed, { idempotency, now, errors, readStored: ({ response }) => JSON.parse(response) }, async () => {
+    let committed: readonly Event[] = [];
+    const response = await transaction(db, async (tx) => {
+      if (isLong) await query(tx, allowLongTransaction);
+      await lock(tx);
+      await checkUnused(tx, keyed, now);
+      const events: Event[] = [];
+      const done = await work(tx, events);
+      if (dryRun) throw new Rollback(done);
+      // The key belongs to no facility.
+      const stored = { facilityId: '', createdAt: now.toISOString() };
+      await storeResponse(tx, keyed && newResponse(keyed, withoutSecrets(done)), stored);
+      committed = events;
+      return done;
+    });
+    if (!dryRun) onCommit(committed, request);
+    return response;
+  });
+}
+
+/** A secret is shown once, also to a request that is repeated. */
+const withoutSecrets = (response: EndpointResponse): EndpointResponse =>
+  JSON.parse(JSON.stringify(response, (name, value) => (name === 'client_secret' ? null : value)));
+
+/** The limits of infra/postgres/service.sql are for requests. PostgreSQL 16 and older have no `transaction_timeout`. */
+const allowLongTransaction = `select set_config(name, value, true) from (values ('transaction_timeout', '0'),
+  ('statement_timeout', '60s'), ('lock_timeout', '60s'), ('idle_in_transaction_session_timeout', '60s'))
+  setting (name, value) where exists (select from pg_settings s where s.name = setting.name)`;
 
 /** A row of the result of an import. */
-export interface ResultRow {
+interface ResultRow {
   readonly path: string;
-  readonly action: Outcome['action'] | 'error';
+  readonly action: RecordOutcome['action'] | 'error';
   readonly problems: readonly PointerError[];
-}
-
-/** Nothing was imported. */
-export class RejectedImport extends Error {
-  readonly problems: readonly PointerError[];
-  constructor(problems: readonly PointerError[]) {
-    super('the file has errors');
-    this.problems = problems;
-  }
 }
 
 /**
@@ -44,24 +99,24 @@ export async function applyEntries<Event>(
   { roots }: Pick<RecordStore<Event>, 'roots'>,
   entries: readonly FileEntry<Event>[],
   context: ChangeContext<Event>,
-): Promise<{ readonly rows: readonly ResultRow[]; readonly first: Outcome | undefined }> {
+): Promise<{ readonly rows: readonly ResultRow[]; readonly first: RecordOutcome | undefined }> {
   const rows = new Map<FileEntry<Event>, ResultRow>(
     entries.map((entry) => [entry, { path: entry.pointer, action: 'error', problems: [] }]),
   );
   const hasFailed = (entry: FileEntry<Event>): boolean => rows.get(entry)?.action === 'error';
-  let first: Outcome | undefined;
-  const report = (entry: FileEntry<Event>, { action }: Outcome, found: readonly PointerError[]): void => {
+  let first: RecordOutcome | undefined;
+  const report = (entry: FileEntry<Event>, { action }: RecordOutcome, found: readonly PointerError[]): void => {
     const problems = found.map((one) => located(entry, one));
     rows.set(entry, { path: entry.pointer, action: problems.length > 0 ? 'error' : action, problems });
   };
   for (const kind of allKinds(roots)) {
     const ofKind = entries.filter((entry) => entry.kind === kind && !(entry.parent && hasFailed(entry.parent)));
-    const written: { readonly entry: FileEntry<Event>; readonly outcome: Outcome }[] = [];
+    const written: { readonly entry: FileEntry<Event>; readonly outcome: RecordOutcome }[] = [];
     for (const batch of batchesOf(ofKind)) {
       const records = batch.map(({ record }) => record);
-      const outcomes = (await kind.upsert(tx, records, context)) as readonly Outcome[];
+      const outcomes = (await kind.upsert(tx, records, context)) as readonly RecordOutcome[];
       for (const [index, entry] of batch.entries()) {
-        const outcome = outcomes[index] as Outcome;
+        const outcome = outcomes[index] as RecordOutcome;
         first ??= outcome;
         report(entry, outcome, outcome.problems);
         if (kind.verify && !hasFailed(entry)) written.push({ entry, outcome });
@@ -69,10 +124,8 @@ export async function applyEntries<Event>(
       // Other requests of the process go on between two batches.
       await setImmediate();
     }
-    const found = await kind.verify?.(
-      tx,
-      written.map(({ outcome }) => outcome),
-    );
+    const outcomes = written.map(({ outcome }) => outcome);
+    const found = await kind.verify?.(tx, outcomes);
     for (const [index, { entry, outcome }] of written.entries()) report(entry, outcome, found?.[index] ?? []);
   }
   return { rows: [...rows.values()], first };
@@ -99,39 +152,41 @@ function batchesOf<Event>(entries: readonly FileEntry<Event>[]): readonly (reado
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
+/** Nothing was imported. */
+export class RejectedImport extends Error {
+  readonly problems: readonly PointerError[];
+  constructor(problems: readonly PointerError[]) {
+    super('the file has errors');
+    this.problems = problems;
+  }
+}
+
 /**
- * All or nothing. The response of a dry run says what an import would do. There are no events of a dry run and of a
- * repeated request.
+ * All or nothing. The response of a dry run says what an import would do.
  * @throws {RejectedImport} unless it is a dry run
  */
-export async function importDocument<Event>(store: RecordStore<Event>, document: unknown, request: ChangeRequest) {
-  const { errors, reader, db } = store;
+export async function importDocument<Event>(
+  store: RecordStore<Event>,
+  document: unknown,
+  request: ChangeRequest,
+  isCommand = false,
+): Promise<EndpointResponse> {
   const missing = 'keep';
-  const { problems: ofFile, entries } = await reader.ofFile(db, document, { missing });
-  const rowOfFile: ResultRow = { path: '', action: 'error', problems: ofFile };
-  const invalid = [
-    rowOfFile,
-    ...entries.map(({ pointer: path, problems }) => ({ ...rowOfFile, path, problems })),
-  ].filter(({ problems }) => problems.length > 0);
-  const responseOf = (rows: readonly ResultRow[]) => ({ status: 200, body: { entries: errors.entries(rows) } });
+  const { problems: ofFile, entries } = await store.reader.ofFile(store.db, document, { missing });
+  const invalid = [{ pointer: '', problems: ofFile }, ...entries].filter(({ problems }) => problems.length > 0);
+  // Nothing is compared with what is stored before all records are well-formed.
   if (invalid.length > 0) {
-    // Nothing is compared with what is stored before all records are well-formed.
-    if (request.dryRun) return { response: responseOf(invalid), events: undefined };
-    throw new RejectedImport(invalid.flatMap(({ problems }) => problems));
+    if (!request.dryRun) throw new RejectedImport(invalid.flatMap(({ problems }) => problems));
+    const rows = invalid.map(({ pointer: path, problems }) => ({ path, action: 'error', problems }) as const);
+    return { status: 200, body: { entries: entriesOf(rows, store.errors) } };
   }
-  let committed: readonly Event[] | undefined;
-  const response = await change({ ...store, isLong: true }, request, async (tx) => {
-    const { clientId, isCommand } = request;
-    const events: Event[] = [];
-    const { rows } = await applyEntries(tx, store, entries, { clientId, isCommand, missing, events });
+  const write = async (tx: Transaction, events: Event[]): Promise<EndpointResponse> => {
+    const { rows } = await applyEntries(tx, store, entries, { clientId: request.clientId, isCommand, missing, events });
     const found = rows.flatMap(({ problems }) => problems);
     if (found.length > 0 && !request.dryRun) throw new RejectedImport(found);
-    const onCommit = (): void => {
-      committed = events;
-    };
-    return { ...responseOf(rows.map(withReason)), onCommit };
-  });
-  return { response, events: committed };
+    return { status: 200, body: { entries: entriesOf(rows.map(withReason), store.errors) } };
+  };
+  return change(store, request, write, true);
 }
 
 const withReason = (row: ResultRow): ResultRow =>
@@ -139,31 +194,27 @@ const withReason = (row: ResultRow): ResultRow =>
     ? row
     : { ...row, problems: [atPointer(row.path, 'conflict', 'belongs to a record that has errors')] };
 
-/** An import file with everything. */
-export async function exportDocument<Event>(
-  { db, roots, lock }: Pick<RecordStore<Event>, 'db' | 'roots' | 'lock'>,
-  options: Entry = {},
-): Promise<Record<string, readonly object[]>> {
-  return transaction(db, async (tx) => {
-    // Nothing changes between the statements.
-    await lock(tx);
-    const document: Record<string, readonly object[]> = {};
-    for (const kind of roots) document[kind.collection] = await nested(tx, kind, options);
-    return document;
+/** A body of 10 MB can have an error in each of its fields. */
+const maxErrors = 1_000;
+
+/** The entries of the response to an import. */
+function entriesOf(rows: readonly ResultRow[], errors: ManagementErrors) {
+  let left = maxErrors;
+  return rows.map(({ path, action, problems }) => {
+    const found = errors.problemsOf(problems.slice(0, Math.max(left, 1)));
+    left -= found.length;
+    return { path, action, errors: found };
   });
 }
 
-async function nested<Event>(
-  tx: Transaction,
-  kind: RecordKind<object, Event>,
-  options: Entry,
-): Promise<readonly Entry[]> {
-  const records = (await kind.readAll(tx, options)) as readonly Entry[];
-  if (!kind.children) return records;
-  const { field, kind: childKind, parentField } = kind.children;
-  const byParent = Map.groupBy(await nested(tx, childKind, options), (child) => child[parentField]);
-  return records.map((record) => {
-    const inside = byParent.get(record[kind.key]) ?? [];
-    return { ...record, [field]: inside.map(({ [parentField]: _, ...child }) => child) };
+/** An import file with everything. */
+export function exportDocument<Event>(
+  { db, roots, lock }: Pick<RecordStore<Event>, 'db' | 'roots' | 'lock'>,
+  options: Fields = {},
+): Promise<Record<string, readonly Fields[]>> {
+  return transaction(db, async (tx) => {
+    // Nothing changes between the statements.
+    await lock(tx);
+    return readFile(tx, roots, options);
   });
 }

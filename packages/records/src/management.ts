@@ -1,25 +1,21 @@
 // Creates the management API of a service: its endpoints, router and OpenAPI document.
+import { formats } from '@bay-booking/common/date-times';
 import { type Endpoint, endpointDefiner, responseSchema, type Schema } from '@bay-booking/common/endpoint';
 import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { linkSchema } from '@bay-booking/common/links';
 import { openApiDocument } from '@bay-booking/common/openapi';
 import { pageLinksSchema } from '@bay-booking/common/page';
-import type { Router } from 'express';
-import { auditEndpoint, type EventSource, eventListSchema } from './audit.ts';
-import { allKinds, schemasOf } from './entries.ts';
-import { exportDocument, importDocument, RejectedImport } from './import.ts';
-import type { Entry } from './record.ts';
-import {
-  type Caller,
-  capital,
-  changeOf,
-  type RecordContext,
-  recordEndpoints,
-  withCommonParts,
-} from './record-endpoints.ts';
-import { managementRouter, type RouterOptions } from './router.ts';
+import { type ApiOptions, apiErrorOf, mountEndpoints } from '@bay-booking/service/http/api/router';
+import { type RequestLocals, sendErrors } from '@bay-booking/service/http/app';
+import { type ErrorRequestHandler, Router } from 'express';
+import { capital, changeRequestOf, type Operator, recordEndpoints, withCommonParts } from './endpoints.ts';
+import { type EventSource, eventListSchema, eventsEndpoint } from './events.ts';
+import { allKinds, schemasOf } from './file.ts';
+import { exportDocument, importDocument, type RecordStore, RejectedImport } from './import.ts';
+import type { Fields } from './record.ts';
 
-export interface ManagementOptions<Event> extends RecordContext<Event>, Pick<RouterOptions, 'authorize' | 'check'> {
+export interface ManagementOptions<Event> extends Pick<ApiOptions<Operator>, 'authorize' | 'check'> {
+  readonly store: RecordStore<Event>;
   readonly title: string;
   readonly summary: string;
   /** ISSUER or BASE_URL */
@@ -29,13 +25,13 @@ export interface ManagementOptions<Event> extends RecordContext<Event>, Pick<Rou
   readonly events: EventSource;
   /** The parameters of an export, and what happens before it. */
   readonly exportQuery?: Readonly<Record<string, Schema>>;
-  readonly beforeExport?: (query: Entry, caller: Caller) => Promise<void>;
+  readonly beforeExport?: (query: Fields, caller: Operator) => Promise<void>;
   /** The endpoints that only this service has, with the tag `Actions`. */
-  readonly actions?: readonly Endpoint<Caller>[];
+  readonly actions?: readonly Endpoint<Operator>[];
   readonly schemas?: Readonly<Record<string, Schema>>;
 }
 
-const defineEndpoint = endpointDefiner<Caller>();
+const defineEndpoint = endpointDefiner<Operator>();
 /** Larger files would stop the other requests of the process for too long. */
 const maxImportBytes = 10_000_000;
 const tag = 'Operations';
@@ -53,13 +49,13 @@ const row = responseSchema({
 const importResultSchema = responseSchema({ entries: { type: 'array', items: row } });
 
 export function createManagement<Event>(options: ManagementOptions<Event>): Router {
-  const { store, link, baseUrl, scope } = options;
+  const { store, baseUrl, scope } = options;
   const kinds = allKinds(store.roots);
   const endpoints = [
-    ...kinds.flatMap((kind) => recordEndpoints(kind, options)),
+    ...kinds.flatMap((kind) => recordEndpoints(kind, store)),
     ...(options.actions ?? []),
     ...fileEndpoints(options),
-    auditEndpoint<Caller>(store.db, options.events, link),
+    eventsEndpoint(store, options.events),
   ].map(withCommonParts);
   const components = Object.fromEntries(
     kinds.flatMap((kind) => {
@@ -108,11 +104,11 @@ export function createManagement<Event>(options: ManagementOptions<Event>): Rout
     },
     security: () => [{ clientCredentials: [scope] }],
   });
-  return managementRouter(endpoints, document, options);
+  return createRouter(endpoints, document, options);
 }
 
-function fileEndpoints<Event>(options: ManagementOptions<Event>): readonly Endpoint<Caller>[] {
-  const { store, onCommit, exportQuery = {}, beforeExport } = options;
+function fileEndpoints<Event>(options: ManagementOptions<Event>): readonly Endpoint<Operator>[] {
+  const { store, exportQuery = {}, beforeExport } = options;
   const { fileSchema } = store.reader;
   const example = Object.fromEntries(store.roots.map(({ collection, example }) => [collection, [example]]));
   return [
@@ -127,8 +123,8 @@ function fileEndpoints<Event>(options: ManagementOptions<Event>): readonly Endpo
       query: { type: 'object', properties: exportQuery } as Schema,
       success: { status: 200, description: 'The import file.', schema: fileSchema, example },
       handle: async ({ query, caller }) => {
-        await beforeExport?.(query as Entry, caller);
-        return { status: 200, body: await exportDocument(store, query as Entry) };
+        await beforeExport?.(query as Fields, caller);
+        return { status: 200, body: await exportDocument(store, query as Fields) };
       },
     }),
     defineEndpoint({
@@ -154,16 +150,38 @@ function fileEndpoints<Event>(options: ManagementOptions<Event>): readonly Endpo
         schema: importResultSchema,
         example: { entries: [{ path: `/${store.roots[0]?.collection}/0`, action: 'unchanged', errors: [] }] },
       },
-      handle: async (endpointRequest) => {
-        try {
-          const { response, events } = await importDocument(store, endpointRequest.body, changeOf(endpointRequest));
-          if (events) onCommit(events, endpointRequest);
-          return response;
-        } catch (error) {
+      handle: (request) =>
+        importDocument(store, request.body, changeRequestOf(request)).catch((error: unknown) => {
           const { badRequest, problemsOf } = store.errors;
           throw error instanceof RejectedImport ? badRequest(problemsOf(error.problems)) : error;
-        }
-      },
+        }),
     }),
   ];
+}
+
+const prefix = /^\/management\//;
+
+/** Only this spelling of the paths, because a proxy that blocks `/management` may let others pass. */
+function createRouter<Event>(
+  endpoints: readonly Endpoint<Operator>[],
+  document: object,
+  { store: { errors }, authorize, check }: ManagementOptions<Event>,
+): Router {
+  const router = Router({ caseSensitive: true, strict: true });
+  router.get('/management/openapi.json', (_request, response) => {
+    response.set('Cache-Control', 'no-store').json(document);
+  });
+  const reading = 'strict';
+  const cacheControl = 'no-store';
+  mountEndpoints(router, endpoints, { errors, formats, authorize, ...(check && { check }), reading, cacheControl });
+  router.use((request, response, next) => {
+    if (!prefix.test(request.path)) return next();
+    (response.locals as RequestLocals).route = '/management/{unknown}';
+    throw errors.apiError('ERR00404');
+  });
+  router.use(((error: unknown, request, response, next) => {
+    if (!prefix.test(request.path)) return next(error);
+    return sendErrors(response, apiErrorOf(error, errors));
+  }) as ErrorRequestHandler);
+  return router;
 }

@@ -4,36 +4,25 @@ import type { Schema } from '@bay-booking/common/endpoint';
 import type { PageRequest } from '@bay-booking/common/page';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
-import { contentHash } from '@bay-booking/service/http/etag';
 import { createFilteredList, type FilteredStatement } from '@bay-booking/service/page-statements';
 
-export type Entry = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, unknown>>;
 
-export class Stored<R = Entry> {
+export interface Stored<R = Fields> {
   /** As in an import file, without secrets. */
   readonly record: R;
-  readonly #tagged: unknown;
-
-  /** The entity tag changes with `tagged`, which also has hashes that the record does not show. */
-  constructor(record: R, tagged: unknown = record) {
-    this.record = record;
-    this.#tagged = tagged;
-  }
-
-  /** The entity tag without quotes. Calculated on demand, because an import of 100,000 records needs no tags. */
-  get tag(): string {
-    return contentHash(JSON.stringify(this.#tagged));
-  }
+  /** What the entity tag depends on, with hashes that the record does not show. Default: the record. */
+  readonly tagged?: unknown;
 }
 
-export interface Outcome<R = Entry> {
+export interface RecordOutcome<R = Fields> {
   readonly action: 'create' | 'update' | 'unchanged';
   /** If there are problems, nothing was written. */
   readonly problems: readonly PointerError[];
   /** The names of the fields that differ, also of secrets that the record does not show. */
   readonly changed: readonly string[];
   readonly before: Stored<R> | undefined;
-  readonly after: Stored<R>;
+  readonly after: R;
 }
 
 /** How a record is completed. */
@@ -75,11 +64,9 @@ export interface RecordKind<R extends object, Event = never> {
   /** The filters of the list. */
   readonly filters: Readonly<Record<string, Schema>>;
   readonly notes: { readonly put: string; readonly remove: string };
-  /** Finds errors that a schema cannot express and need no database. Also called if the schema finds errors. */
-  readonly check?: (record: Entry) => readonly PointerError[];
   /**
-   * Slow work before the transaction, such as hashing passwords. Returns the records to be stored and the errors of
-   * their form. An invalid field is undefined here.
+   * Finds errors of form that a schema cannot express, and does slow work before the transaction, such as hashing
+   * passwords. Returns the records to be stored. A field with an error of the schema is undefined here.
    */
   prepare?(
     db: Queryable,
@@ -91,18 +78,18 @@ export interface RecordKind<R extends object, Event = never> {
   readonly find: (on: Queryable, key: string) => Promise<Stored<R> | undefined>;
   readonly list: (
     on: Queryable,
-    filter: Entry,
+    filter: Fields,
     page: PageRequest,
   ) => Promise<{ readonly rows: readonly object[]; readonly total: number }>;
   /** Everything, for an export, in the order of the key. */
-  readonly readAll: (on: Queryable, options: Entry) => Promise<readonly R[]>;
+  readonly readAll: (on: Queryable, options: Fields) => Promise<readonly R[]>;
   /**
    * Locks and compares records and writes those that have no problems, with their events. Returns an outcome for each,
    * in the same order. The caller has the lock of `RecordStore.lock` and rolls back if a record has problems.
    */
-  upsert(tx: Transaction, records: readonly R[], context: ChangeContext<Event>): Promise<readonly Outcome<R>[]>;
+  upsert(tx: Transaction, records: readonly R[], context: ChangeContext<Event>): Promise<readonly RecordOutcome<R>[]>;
   /** Checks a rule after all records of a file are written. Returns the problems of each, in the same order. */
-  verify?(tx: Transaction, outcomes: readonly Outcome<R>[]): Promise<readonly (readonly PointerError[])[]>;
+  verify?(tx: Transaction, outcomes: readonly RecordOutcome<R>[]): Promise<readonly (readonly PointerError[])[]>;
   /** Locks and deletes a record, with its event. `check` gets it after it is locked. */
   remove(
     tx: Transaction,
@@ -115,11 +102,11 @@ export interface RecordKind<R extends object, Event = never> {
 /** Compares a record with the stored one. */
 export function outcomeOf<R extends object>(
   before: Stored<R> | undefined,
-  after: Stored<R>,
+  after: R,
   problems: readonly PointerError[],
   secrets: readonly string[] = [],
-): Outcome<R> {
-  const [old, current] = [before?.record ?? {}, after.record] as readonly Entry[] as [Entry, Entry];
+): RecordOutcome<R> {
+  const [old, current] = [before?.record ?? {}, after] as readonly Fields[] as [Fields, Fields];
   const names = [...new Set([...Object.keys(old), ...Object.keys(current)])];
   const differs = (name: string): boolean => !isDeepStrictEqual(old[name], current[name]);
   const changed = [...names.filter(differs), ...secrets];
@@ -128,56 +115,39 @@ export function outcomeOf<R extends object>(
 }
 
 /** Returns the outcomes that `upsert` must write. */
-export const toWrite = <O extends Pick<Outcome<object>, 'action' | 'problems'>>(outcomes: readonly O[]): readonly O[] =>
-  outcomes.filter(({ action, problems }) => action !== 'unchanged' && problems.length === 0);
+export const toWrite = <O extends Pick<RecordOutcome<object>, 'action' | 'problems'>>(
+  outcomes: readonly O[],
+): readonly O[] => outcomes.filter(({ action, problems }) => action !== 'unchanged' && problems.length === 0);
 
 /** The reading functions of a kind. `byKey` is a condition on $1. */
 export function createReads<Row extends object, R>(
   rows: FilteredStatement & { readonly byKey: string },
   read: (row: Row) => Stored<R>,
 ) {
-  const { columns, from, byKey } = rows;
+  const { columns, from, byKey, orderBy } = rows;
   const list = createFilteredList<Row>(rows);
   return {
     find: async (on: Queryable, key: string) =>
       (await query<Row>(on, `select ${columns} ${from} and ${byKey}`, [key])).map(read)[0],
-    list: async (on: Queryable, filter: Entry, page: PageRequest) => {
+    list: async (on: Queryable, filter: Fields, page: PageRequest) => {
       const { rows: found, total } = await list(on, filter, page);
-      return { rows: found.map((row) => read(row).record), total };
+      return { rows: found.map((row) => read(row).record as object), total };
     },
+    readAll: async (on: Queryable) =>
+      (await query<Row>(on, `select ${columns} ${from} order by ${orderBy}`)).map((row) => read(row).record),
   };
 }
 
-/** Finds values of `field` that an earlier element of the array has too. Also called for values of any type. */
-export function findRepeated(array: unknown, pointer: string, field: string): readonly PointerError[] {
-  const values = Array.isArray(array) ? array.map((element: Entry | null) => element?.[field]) : [];
+/** Finds values of `field` that an earlier element of the array has too. */
+export function findRepeated(
+  array: readonly object[] | undefined,
+  pointer: string,
+  field: string,
+): readonly PointerError[] {
+  const values = (array ?? []).map((element) => (element as Fields)[field]);
   const first = new Map(values.map((value, index) => [value, index] as const).reverse());
-  return values.flatMap((value, index) =>
-    typeof value !== 'string' || first.get(value) === index
-      ? []
-      : [
-          atPointer(
-            `${pointer}/${index}/${field}`,
-            'duplicate',
-            `is the same as ${pointer}/${first.get(value)}/${field}`,
-          ),
-        ],
-  );
-}
-
-/** A check of the field `timeZone`. The schema reports a time zone that is empty or not a string. */
-export function checkTimeZone({ timeZone }: Entry): readonly PointerError[] {
-  if (typeof timeZone !== 'string' || timeZone === '' || isTimeZone(timeZone)) return [];
-  return [atPointer('/timeZone', 'invalid', `${timeZone} is not an IANA time zone`)];
-}
-
-function isTimeZone(name: string): boolean {
-  // Intl accepts offsets such as +01:00, which are not IANA names and have no daylight saving time.
-  if (!/^[A-Za-z]/.test(name)) return false;
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
+  return values.flatMap((value, index) => {
+    const hint = `is the same as ${pointer}/${first.get(value)}/${field}`;
+    return first.get(value) === index ? [] : [atPointer(`${pointer}/${index}/${field}`, 'duplicate', hint)];
+  });
 }

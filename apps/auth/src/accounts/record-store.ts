@@ -1,5 +1,5 @@
 // Reads and writes the rows of accounts for their records.
-import { createReads, Stored } from '@bay-booking/records/record';
+import { createReads, type Stored } from '@bay-booking/records/record';
 import { errorCode, jsonText, type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
 import { isoTime, withoutNulls } from '../audit/operator-store.ts';
 import { lockout } from '../config.ts';
@@ -49,13 +49,14 @@ export const accountRecordOf = ({
   lastSignInAt,
   ...fields
 }: AccountRow & Partial<AccountState>) => withoutNulls(fields) as AccountInput;
-export const readAccount = (account: AccountRow) =>
-  new Stored(accountRecordOf(account), [accountRecordOf(account), account.passwordHash]);
-const respond = ({ secondFactor, lockedUntil, lastSignInAt, ...account }: AccountRow & AccountState) =>
-  new Stored<AccountInput>({ ...accountRecordOf(account), secondFactor, lockedUntil, lastSignInAt }, [
-    accountRecordOf(account),
-    account.passwordHash,
-  ]);
+export const readAccount = (account: AccountRow): Stored<AccountInput> => {
+  const record = accountRecordOf(account);
+  return { record, tagged: [record, account.passwordHash] };
+};
+const respond = ({ secondFactor, lockedUntil, lastSignInAt, ...account }: AccountRow & AccountState) => {
+  const { record, tagged } = readAccount(account);
+  return { record: { ...record, secondFactor, lockedUntil, lastSignInAt }, tagged };
+};
 
 export const accountReads = createReads(rows, respond);
 export const selectAccounts = (on: Queryable, ids: readonly string[]) =>

@@ -2,14 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
-import {
-  type Entry,
-  findRepeated,
-  type Outcome,
-  outcomeOf,
-  type RecordKind,
-  toWrite,
-} from '@bay-booking/records/record';
+import { findRepeated, outcomeOf, type RecordKind, type RecordOutcome, toWrite } from '@bay-booking/records/record';
 import { type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import pLimit from 'p-limit';
@@ -178,7 +171,6 @@ export function createAccountKind({
       remove:
         'Ends its sessions and revokes its grants and tokens. Its id is never used again. The only owner of a facility stays.',
     },
-    check: checkAccount,
 
     find: (on, name) => accountReads.find(on, canonicalName(name)),
     list: (on, { email, ...filter }, page) =>
@@ -206,7 +198,7 @@ export function createAccountKind({
         const { problems, ...codes } = await credentials.prepare(db, record);
         const { weakness, ...hash } = await hashNew(record, stored.get(record.id) ?? null);
         const weak = weakness === undefined ? [] : [atPointer('/password', 'invalid', weakness)];
-        return { record: { ...record, ...hash, ...codes }, problems: [...problems, ...weak] };
+        return { record: { ...record, ...hash, ...codes }, problems: [...checkAccount(record), ...problems, ...weak] };
       });
     },
 
@@ -239,7 +231,7 @@ export function createAccountKind({
             ...(record.newCodes ? ['totpSecret'] : []),
             ...(record.credentials && !before ? ['credentials'] : []),
           ];
-          const outcome = outcomeOf(before && readAccount(before), readAccount(account), problems, secrets);
+          const outcome = outcomeOf(before && readAccount(before), accountRecordOf(account), problems, secrets);
           // A file that still contains a deleted account must not stop working.
           return { ...outcome, ...(isDeleted && keep && skipped), record, account };
         }),
@@ -288,10 +280,10 @@ const noOwner = (pointer: string, facilityId: string): PointerError =>
     contextData: { facilityId },
   });
 
-function checkAccount({ username: name, email, memberships }: Entry): readonly PointerError[] {
-  const lookalike = typeof name === 'string' ? lookalikeIn(name) : undefined;
-  const isInvisible = typeof name === 'string' && name !== '' && canonicalName(name) === '';
-  const isWrong = typeof email === 'string' && email !== '' && !isEmailAddress(email);
+function checkAccount({ username: name, email, memberships }: Partial<AccountInput>): readonly PointerError[] {
+  const lookalike = name !== undefined && lookalikeIn(name);
+  const isInvisible = name !== undefined && canonicalName(name) === '';
+  const isWrong = email !== undefined && !isEmailAddress(email);
   return [
     ...(lookalike ? [atPointer('/username', 'invalid', `replace ${lookalike} with ordinary letters or digits`)] : []),
     ...(isInvisible ? [atPointer('/username', 'invalid', 'has only invisible characters')] : []),
@@ -332,7 +324,7 @@ function complete(record: AccountInput, stored: AccountRow | undefined, keep: bo
 }
 
 /** A role is undefined if the account had or has none at the facility. */
-function membershipChanges({ before, after: { record: account } }: Pick<Outcome<AccountInput>, 'before' | 'after'>) {
+function membershipChanges({ before, after: account }: Pick<RecordOutcome<AccountInput>, 'before' | 'after'>) {
   const roles = (of: AccountInput | undefined) =>
     new Map(of?.memberships?.map(({ facilityId, role: given }) => [facilityId, given]));
   const [old, current] = [roles(before?.record), roles(account)];
@@ -347,9 +339,9 @@ function membershipChanges({ before, after: { record: account } }: Pick<Outcome<
     .filter(({ from, to }) => from !== to);
 }
 
-function eventsOf(outcome: Outcome<AccountInput>): AuditEvent[] {
+function eventsOf(outcome: RecordOutcome<AccountInput>): AuditEvent[] {
   const { before, after, changed } = outcome;
-  const { id: accountId, disabled = false } = after.record;
+  const { id: accountId, disabled = false } = after;
   const isSwitched = (before?.record.disabled ?? false) !== disabled;
   const others = changed.filter((field) => !isSwitched || field !== 'disabled');
   const write = { kind: before ? 'account.changed' : 'account.created', accountId, detail: { changed: others } };

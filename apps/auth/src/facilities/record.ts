@@ -1,21 +1,21 @@
 // The record facility: no token names a facility that is disabled.
-
 import { responseSchema } from '@bay-booking/common/endpoint';
 import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import { atPointer } from '@bay-booking/common/validation';
-import { checkTimeZone, createReads, outcomeOf, type RecordKind, Stored, toWrite } from '@bay-booking/records/record';
+import { createReads, outcomeOf, type RecordKind, toWrite } from '@bay-booking/records/record';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { AuditEvent } from '../audit/audit.ts';
 import { findDeleted, storeOperatorEvents } from '../audit/operator-store.ts';
 
-const schema = responseSchema({ id: idSchema, name: nameSchema, timeZone: textSchema, disabled: { type: 'boolean' } });
+const timeZone = { ...textSchema, format: 'time-zone' } as const;
+const schema = responseSchema({ id: idSchema, name: nameSchema, timeZone, disabled: { type: 'boolean' } });
 type Facility = FromSchema<typeof schema>;
 
 const defaults = { timeZone: 'UTC', disabled: false };
 const columns = 'f.id, f.name, f.time_zone as "timeZone", f.disabled_at is not null as disabled';
 const rows = { columns, from: 'from facility f where true', orderBy: 'id', conditions: {}, byKey: 'id = $1' };
-const read = (facility: Facility) => new Stored(facility);
+const read = (facility: Facility) => ({ record: facility });
 
 const select = (on: Queryable, ids: readonly string[], lock = '') =>
   query<Facility>(on, `select ${columns} from facility f where id = any ($1) order by id ${lock}`, [ids]);
@@ -38,10 +38,8 @@ export const facilityKind: RecordKind<Facility, AuditEvent> = {
     put: 'No token names a facility that is disabled, and its page in the portal shows only a notice.',
     remove: 'Fails with 409 while the facility has members. Its id is never used again.',
   },
-  check: checkTimeZone,
 
   ...createReads(rows, read),
-  readAll: (on) => query<Facility>(on, `select ${columns} from facility f order by id`),
 
   async upsert(tx, records, context) {
     const ids = records.map(({ id }) => id);
@@ -51,13 +49,13 @@ export const facilityKind: RecordKind<Facility, AuditEvent> = {
       const before = stored.get(record.id);
       const after = { ...defaults, ...(context.missing === 'keep' && before), ...record };
       const used = atPointer('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
-      return outcomeOf(before && read(before), read(after), deleted.has(record.id) ? [used] : []);
+      return outcomeOf(before && read(before), after, deleted.has(record.id) ? [used] : []);
     });
     const written = toWrite(outcomes);
-    if (written.length > 0) await query(tx, write, [JSON.stringify(written.map(({ after }) => after.record))]);
+    if (written.length > 0) await query(tx, write, [JSON.stringify(written.map(({ after }) => after))]);
     const events = written.map(({ before, after, changed }) => ({
       kind: before ? 'facility.changed' : 'facility.created',
-      facilityId: after.record.id,
+      facilityId: after.id,
       detail: { changed },
     }));
     await storeOperatorEvents(tx, context, events);

@@ -1,12 +1,10 @@
 // Describes and handles what operators do to accounts, clients, invitations and tokens besides changing their records.
 
 import { type Endpoint, type EndpointRequest, responseSchema } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
 import { textSchema } from '@bay-booking/common/text';
 import { atPointer } from '@bay-booking/common/validation';
-import { change } from '@bay-booking/records/change';
-import type { RecordStore } from '@bay-booking/records/import';
-import { type Caller, changeOf, listEndpoint } from '@bay-booking/records/record-endpoints';
+import { changeRequestOf, listEndpoint, type Operator } from '@bay-booking/records/endpoints';
+import { change, type RecordStore } from '@bay-booking/records/import';
 import type { Transaction } from '@bay-booking/service/database/database';
 import { type createAccountEmails, emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
 import { isEmailAddress } from '../accounts/field-rules.ts';
@@ -29,13 +27,11 @@ import { deleteInvitation, listInvitations, listTokens } from './store.ts';
 
 export interface ActionParts {
   readonly store: RecordStore<AuditEvent>;
-  readonly link: MakeLink;
   readonly issuer: string;
   readonly emails: Pick<ReturnType<typeof createAccountEmails>, 'sendReset'>;
   readonly facilityEmails: ReturnType<typeof createFacilityEmails>;
   readonly mailer: Mailer;
   readonly invitations: Pick<ReturnType<typeof createInvitations>, 'inviteOwner' | 'useLimits'>;
-  readonly onCommit: (events: readonly AuditEvent[]) => void;
 }
 
 const { apiError, badRequest, problemsOf, tooManyRequests } = accountErrors;
@@ -67,7 +63,7 @@ const invitation = responseSchema({
 });
 export const actionSchemas = { PersonalAccessToken: token, Invitation: invitation };
 
-interface Action<Body> extends Omit<Endpoint<Caller>, 'access' | 'tag' | 'success' | 'handle'> {
+interface Action<Body> extends Omit<Endpoint<Operator>, 'access' | 'tag' | 'success' | 'handle'> {
   /** Default: 204. */
   readonly success?: Endpoint['success'];
   /** `id` is the parameter of the path. */
@@ -91,33 +87,33 @@ interface AccountAction extends Pick<Endpoint, 'operationId' | 'summary' | 'desc
   readonly after?: (account: AccountRow) => void;
 }
 
-export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[] {
-  const { store, issuer, emails, facilityEmails, mailer, invitations, onCommit } = parts;
+export function actionEndpoints(parts: ActionParts): readonly Endpoint<Operator>[] {
+  const { store, issuer, emails, facilityEmails, mailer, invitations } = parts;
   const changes = <Body>({
     success = { status: 204, description: 'Done.' },
     work,
     ...action
-  }: Action<Body>): Endpoint<Caller> => ({
+  }: Action<Body>): Endpoint<Operator> => ({
     ...action,
     access: 'write',
     tag,
     success,
-    handle: (request: EndpointRequest<never, never, Caller>) => {
-      const changeRequest = changeOf(request);
+    handle: async (request: EndpointRequest<never, never, Operator>) => {
+      const changeRequest = changeRequestOf(request);
+      const { clientId, dryRun } = changeRequest;
       const [id = ''] = Object.values(request.params);
-      return change(store, changeRequest, async (tx) => {
+      let committed: (() => void) | undefined;
+      const response = await change(store, changeRequest, async (tx, stored) => {
         const { events, body, after } = await work(tx, id, { body: request.body });
-        const stored: AuditEvent[] = [];
-        await storeOperatorEvents(tx, { ...changeRequest, events: stored }, events);
-        const committed = (): void => {
-          onCommit(stored);
-          after?.();
-        };
-        return { status: success.status, ...(body && { body }), onCommit: committed };
+        await storeOperatorEvents(tx, { clientId, events: stored }, events);
+        committed = after;
+        return { status: success.status, ...(body && { body }) };
       });
+      if (!dryRun) committed?.();
+      return response;
     },
   });
-  const onAccount = ({ action, event, work, after, ...description }: AccountAction): Endpoint<Caller> =>
+  const onAccount = ({ action, event, work, after, ...description }: AccountAction): Endpoint<Operator> =>
     changes({
       ...description,
       method: 'POST',
@@ -253,7 +249,7 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
         };
       },
     }),
-    listEndpoint({
+    listEndpoint(store, {
       operationId: 'listInvitations',
       collection: 'invitations',
       tag,
@@ -262,7 +258,6 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       filters: { facilityId },
       item: invitation,
       list: listInvitations,
-      context: parts,
     }),
     {
       operationId: 'getInvitation',
@@ -294,7 +289,7 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
         };
       },
     }),
-    listEndpoint({
+    listEndpoint(store, {
       operationId: 'listPersonalAccessTokens',
       collection: 'personal-access-tokens',
       tag,
@@ -303,7 +298,6 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Caller>[]
       filters: { accountId: { ...textSchema, description: 'Account ID.' }, facilityId },
       item: token,
       list: listTokens,
-      context: parts,
     }),
     changes({
       operationId: 'revokePersonalAccessToken',

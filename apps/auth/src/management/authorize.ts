@@ -1,5 +1,5 @@
 // Decides whether a request has an access token for the management API.
-import type { Caller } from '@bay-booking/records/record-endpoints';
+import type { Operator } from '@bay-booking/records/endpoints';
 import type { Request } from 'express';
 import { allowedScopes } from '../oidc/clients/registered-client.ts';
 import { type BearerError, challengeOf, presentedTokenOf } from '../oidc/endpoints/bearer-token.ts';
@@ -11,7 +11,7 @@ import type { RevocationStore } from '../revocations/store.ts';
 import { accountErrors } from './records.ts';
 
 /** @throws {ApiError} 401 or 403 */
-export type Authorize = (request: Request) => Promise<Caller>;
+export type Authorize = (request: Request) => Promise<Operator>;
 
 export function createAuthorize(
   {
@@ -31,7 +31,7 @@ export function createAuthorize(
 ): Authorize {
   const findBindingError = createBindingCheck(proofs);
 
-  const findCaller = async (request: Request): Promise<Caller | BearerError> => {
+  const findCaller = async (request: Request): Promise<Operator | BearerError> => {
     const { issuer } = provider();
     const presented = presentedTokenOf(request);
     if ('status' in presented) return presented;

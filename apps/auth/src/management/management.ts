@@ -1,5 +1,4 @@
 // Creates the management API (docs/behaviour.md, "Management API").
-import { linksBelow } from '@bay-booking/common/links';
 import { createManagement } from '@bay-booking/records/management';
 import { transaction } from '@bay-booking/service/database/database';
 import type { Router } from 'express';
@@ -27,16 +26,13 @@ export const credentialsExported: AuditEvent = { kind: 'credentials.exported' };
 export async function createAccountManagement(parts: ManagementParts): Promise<Router> {
   const { config, db, scopes, audit, sendLogoutTokens, authorize } = parts;
   const { issuer } = config;
-  const store = await createAccountRecords(db, config);
-  const link = linksBelow(issuer);
   const onCommit = (events: readonly AuditEvent[]): void => {
     for (const event of events) audit.log(event);
     sendLogoutTokens();
   };
+  const store = await createAccountRecords(db, config, onCommit);
   return createManagement({
     store,
-    link,
-    onCommit,
     authorize,
     title: 'Management API of Auth',
     summary: 'Create, change and delete facilities, accounts and clients.',
@@ -57,7 +53,7 @@ export async function createAccountManagement(parts: ManagementParts): Promise<R
       });
       onCommit(events);
     },
-    actions: actionEndpoints({ ...parts, store, link, issuer, onCommit }),
+    actions: actionEndpoints({ ...parts, store, issuer }),
     schemas: actionSchemas,
   });
 }

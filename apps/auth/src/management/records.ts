@@ -1,9 +1,10 @@
 // Connects the records of the service with the import, the export and the management API (packages/records).
 import { formats } from '@bay-booking/common/date-times';
 import { retryAfterHeader } from '@bay-booking/common/general-errors';
-import { createEntryReader } from '@bay-booking/records/entries';
+import { linksBelow } from '@bay-booking/common/links';
+import { createManagementErrors } from '@bay-booking/records/errors';
+import { createEntryReader } from '@bay-booking/records/file';
 import type { RecordStore } from '@bay-booking/records/import';
-import { createManagementErrors } from '@bay-booking/records/problems';
 import type { Database } from '@bay-booking/service/database/database';
 import { deleteAccountWithin } from '../account-pages/deletion-store.ts';
 import { createAccountKind } from '../accounts/record.ts';
@@ -54,7 +55,11 @@ export interface RecordSettings
   readonly encryptionKeys: readonly Buffer[] | undefined;
 }
 
-export async function createAccountRecords(db: Database, settings: RecordSettings): Promise<RecordStore<AuditEvent>> {
+export async function createAccountRecords(
+  db: Database,
+  settings: RecordSettings,
+  onCommit: (events: readonly AuditEvent[]) => void = () => {},
+): Promise<RecordStore<AuditEvent>> {
   const { issuer, isDevelopment, outboundAllowNetworks: allowNetworks, scopeBase, encryptionKeys } = settings;
   const validator = await createClientValidator({ issuer, isDevelopment, allowNetworks });
   const client = createClientKind(createScopeTable(scopeBase), validator);
@@ -66,9 +71,11 @@ export async function createAccountRecords(db: Database, settings: RecordSetting
   const roots = [facilityKind, account, client];
   return {
     db,
+    link: linksBelow(issuer),
     errors: accountErrors,
     roots,
     reader: createEntryReader(roots, { ...formats, ...credentialFormats }),
     lock: lockRecords,
+    onCommit,
   };
 }

@@ -1,6 +1,6 @@
 // Reads the audit trail of operators, invitations and personal access tokens, and withdraws invitations.
 import { textSchema } from '@bay-booking/common/text';
-import type { Entry } from '@bay-booking/records/record';
+import type { Fields } from '@bay-booking/records/record';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { createFilteredList } from '@bay-booking/service/page-statements';
 import { isActiveClient } from '../clients/store.ts';
@@ -20,7 +20,7 @@ export const operatorEvents = {
    where e.detail ? 'operator'`,
   filters: { account: { ...textSchema, description: 'The id or user name of an account.' } },
   conditions: { account: 'account = {account} or username_key = {usernameKey}', usernameKey: 'true' },
-  complete: (filter: Entry): Entry =>
+  complete: (filter: Fields): Fields =>
     typeof filter.account === 'string' ? { ...filter, usernameKey: canonicalName(filter.account) } : filter,
 };
 

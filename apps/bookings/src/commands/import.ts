@@ -9,8 +9,8 @@ import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { withDatabase } from '@bay-booking/service/with-database';
 import { createAuditLog } from '../audit-log.ts';
-import { bookingsMigrations } from '../config.ts';
-import { createPlaceRecords } from '../records/records.ts';
+import { bookingsMigrations as migrationsDirectory } from '../config.ts';
+import { createPlaceRecords } from '../places/management.ts';
 
 runCommand(async () => {
   const { url, level } = readConfig(process.env, {
@@ -18,16 +18,11 @@ runCommand(async () => {
     level: optional('LOG_LEVEL', logLevel, 'info'),
   });
   const document = await readImportFile('apps/bookings');
-  await withDatabase(
-    { url, applicationName: 'bookings-import', migrationsDirectory: bookingsMigrations },
-    async (db) => {
-      // The import needs no links: only a deletion has some.
-      const { entries, events: facilityIds } = await importFile(createPlaceRecords(db, linksBelow('')), document);
-      const audit = createAuditLog(createLogger({ service: 'bookings', level }));
-      audit({ caller: { clientId: 'import', subject: null } }, { action: 'import', facilityIds, target: null });
-      const count = (segments: number): number =>
-        entries.filter(({ path }) => path.split('/').length === segments).length;
-      process.stdout.write(`imported ${count(3)} facilities, ${count(5)} locations, ${count(7)} bays\n`);
-    },
-  );
+  await withDatabase({ url, applicationName: 'bookings-import', migrationsDirectory }, async (db) => {
+    const audit = createAuditLog(createLogger({ service: 'bookings', level }));
+    // The import needs no links: only a deletion has some.
+    const paths = await importFile(createPlaceRecords(db, linksBelow(''), audit), document);
+    const count = (segments: number): number => paths.filter((path) => path.split('/').length === segments).length;
+    process.stdout.write(`imported ${count(3)} facilities, ${count(5)} locations, ${count(7)} bays\n`);
+  });
 });

@@ -3,7 +3,7 @@
 import { linksBelow } from '@bay-booking/common/links';
 import { importFile } from '@bay-booking/records/commands';
 import type { Database } from '@bay-booking/service/database/database';
-import { createPlaceRecords } from '../../src/records/records.ts';
+import { createPlaceRecords } from '../../src/places/management.ts';
 
 const bays = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => ({
@@ -52,7 +52,7 @@ let records: ReturnType<typeof createPlaceRecords> | undefined;
 
 /** Imports a file, as the command does. */
 export const importPlaces = (db: Database, document: object) => {
-  records ??= createPlaceRecords(db, linksBelow('https://bookings.example'));
+  records ??= createPlaceRecords(db, linksBelow('https://bookings.example'), () => {});
   return importFile({ ...records, db }, JSON.parse(JSON.stringify(document)));
 };
 

@@ -21,6 +21,19 @@ export function tagsToMatch(ifMatch: string | undefined): readonly string[] | un
   return [...ifMatch.matchAll(entityTag)].filter(([, weak]) => !weak).map(([, , opaqueTag]) => opaqueTag ?? '');
 }
 
+/** Finds the header that a change violates. `etag` is undefined if the resource does not exist. */
+export function findFailedPrecondition(
+  header: (name: string) => string | undefined,
+  etag: string | undefined,
+): { readonly field: string; readonly reason: string } | undefined {
+  const ifMatch = header('if-match');
+  if (etag === undefined) return ifMatch === undefined ? undefined : { field: 'If-Match', reason: 'it does not exist' };
+  if (tagsToMatch(ifMatch)?.some((tag) => `"${tag}"` === etag) === false)
+    return { field: 'If-Match', reason: 'not the current ETag' };
+  if (isNotModified(header('if-none-match'), etag)) return { field: 'If-None-Match', reason: 'it exists' };
+  return undefined;
+}
+
 /** Returns 132 bits of a hash, which can be part of a URL. */
 export function contentHash(content: string | Buffer): string {
   return hash('sha256', content, 'base64url').slice(0, 22);

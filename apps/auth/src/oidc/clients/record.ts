@@ -8,11 +8,11 @@ import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { commandNames } from '@bay-booking/records/commands';
 import {
   createReads,
-  type Entry,
+  type Fields,
   outcomeOf,
   type PrepareContext,
   type RecordKind,
-  Stored,
+  type Stored,
   toWrite,
 } from '@bay-booking/records/record';
 import { jsonText, type Queryable, query } from '@bay-booking/service/database/database';
@@ -65,13 +65,16 @@ function recordOf({ id, accountId, access, facilityIds, metadata, pkce, scope, s
   return { client_id: id, ...withoutNulls({ ...common, ...own }), ...shown } as ImportedClient;
 }
 
-const tagged = (state: ClientState) => [recordOf(state), state.secrets];
-const read = (state: ClientState) => new Stored(recordOf(state), tagged(state));
+const read = (state: ClientState): Stored<ImportedClient> => {
+  const record = recordOf(state);
+  return { record, tagged: [record, state.secrets] };
+};
 
 /** With the fields that only responses have. */
 function respond(state: ClientState): Stored<ImportedClient> {
   const ends = state.secrets.flatMap(({ expiresAt }) => (expiresAt === null ? [] : [expiresAt])).toSorted();
-  return new Stored({ ...read(state).record, secretExpiresAt: ends.at(-1) ?? null }, tagged(state));
+  const { record, tagged } = read(state);
+  return { record: { ...record, secretExpiresAt: ends.at(-1) ?? null }, tagged };
 }
 
 export function createClientKind(
@@ -92,33 +95,13 @@ export function createClientKind(
       redirect_uris: ['https://till.example/callback'],
       disabled: false,
     },
-    // Further fields are OpenID Connect client metadata, which `check` and oidc-provider check.
+    // Further fields are OpenID Connect client metadata, which `prepare` checks.
     schema: clientSchema,
     filters: { kind: { ...clientSchema.properties.kind, description: 'Kind of client.' }, accountId: textSchema },
     notes: {
       put: 'The secrets and the kind stay if they are left out. Of an operator, only the name can change.',
       remove: 'Revokes its grants and tokens. An operator can only be deleted by a command.',
     },
-    /**
-     * If misspelt fields were ignored, a client could get the wrong rights: `account_id` instead of `accountId` would
-     * make a personal access token an ordinary client.
-     */
-    check: (record) => {
-      const id = typeof record.client_id === 'string' ? record.client_id : '';
-      return [
-        ...(commandNames.includes(id.toLowerCase())
-          ? [atPointer('/client_id', 'invalid', 'is the name of a command')]
-          : []),
-        // oidc-provider keeps the authorizations of a session in an object, by client id.
-        ...(id in Object.prototype
-          ? [atPointer('/client_id', 'invalid', 'is the name of a property of every JavaScript object')]
-          : []),
-        ...validator
-          .findUnknown(Object.keys(record).filter((field) => !Object.hasOwn(clientSchema.properties, field)))
-          .map((field) => atPointer(`/${field}`, 'unknown', 'is not known')),
-      ];
-    },
-
     ...createReads(rows, respond),
     readAll: async (on, { credentials }) => {
       const states = await query<ClientState>(on, `select ${columns} from client c order by c.id`);
@@ -133,7 +116,7 @@ export function createClientKind(
         // An account that is invalid makes the client a personal access token too.
         const ofAccount = 'accountId' in record && { accountId: record.accountId ?? '' };
         const { problems } = await judge({ ...record, ...ofAccount }, stored.get(record.client_id), context);
-        prepared.push({ record, problems });
+        prepared.push({ record, problems: [...findFormErrors(record), ...problems] });
         // oidc-provider does not wait for anything.
         await setImmediate();
       }
@@ -156,7 +139,7 @@ export function createClientKind(
           // Again, because what the record leaves out may have changed since `prepare`.
           const { client, problems } = await judge(record, before, context);
           const { accountId, secrets } = client;
-          const changedSecret = usesSecret(client.metadata) && !isDeepStrictEqual(before?.secrets ?? [], secrets);
+          const isNewSecret = usesSecret(client.metadata) && !isDeepStrictEqual(before?.secrets ?? [], secrets);
           if (accountId !== null && noAccounts.has(accountId))
             problems.push(atPointer('/accountId', 'invalid', `there is no account ${accountId}`));
           for (const [index, id] of (record.facilities ?? []).entries()) {
@@ -165,12 +148,8 @@ export function createClientKind(
             else if (!before && disabledFacilities.has(id))
               problems.push(atPointer(pointer, 'conflict', `${id} is disabled`, { code: 'FACILITY00001' }));
           }
-          const outcome = outcomeOf(
-            before && read(before),
-            read(client),
-            problems,
-            changedSecret ? ['client_secret'] : [],
-          );
+          const changed = isNewSecret ? ['client_secret'] : [];
+          const outcome = outcomeOf(before && read(before), recordOf(client), problems, changed);
           if (keep && deleted.has(record.accountId ?? '')) return { ...outcome, ...skipped, client };
           const forbidden = context.isCommand ? undefined : findForbidden(before, outcome.changed, record);
           return { ...outcome, problems: forbidden ?? problems, client };
@@ -208,6 +187,26 @@ export function createClientKind(
       return 'removed';
     },
   };
+
+  /**
+   * If misspelt fields were ignored, a client could get the wrong rights: `account_id` instead of `accountId` would
+   * make a personal access token an ordinary client.
+   */
+  function findFormErrors({ client_id: id = '', ...fields }: Partial<ImportedClient>): readonly PointerError[] {
+    const isCommand = commandNames.includes(id.toLowerCase());
+    // oidc-provider keeps the authorizations of a session in an object, by client id.
+    const isInherited = id in Object.prototype;
+    const unknown = validator.findUnknown(
+      Object.keys(fields).filter((field) => !Object.hasOwn(clientSchema.properties, field)),
+    );
+    return [
+      ...(isCommand ? [atPointer('/client_id', 'invalid', 'is the name of a command')] : []),
+      ...(isInherited
+        ? [atPointer('/client_id', 'invalid', 'is the name of a property of every JavaScript object')]
+        : []),
+      ...unknown.map((field) => atPointer(`/${field}`, 'unknown', 'is not known')),
+    ];
+  }
 
   /** The client with the fields that the record leaves out, and its problems. */
   async function judge(record: ImportedClient, before: ClientState | undefined, { missing }: PrepareContext) {
@@ -310,7 +309,7 @@ function withoutDerivedFields(stored: ClientState): ImportedClient {
   let record: ImportedClient = recordOf(stored);
   for (const fields of derivedFields) {
     const shorter = Object.fromEntries(
-      Object.entries(record as Entry).filter(([field]) => !fields.includes(field)),
+      Object.entries(record as Fields).filter(([field]) => !fields.includes(field)),
     ) as ImportedClient;
     const { metadata } = toStoredClient(shorter, stored.secrets);
     if (isDeepStrictEqual(metadata, stored.metadata)) record = shorter;

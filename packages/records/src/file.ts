@@ -1,4 +1,4 @@
-// Finds the records of an import file, or that of a PUT, and every error of their form.
+// Defines import files: reads their records and every error of their form, and writes a file of everything.
 import { setImmediate } from 'node:timers/promises';
 import type { Schema } from '@bay-booking/common/endpoint';
 import {
@@ -8,16 +8,16 @@ import {
   type PointerError,
   pointerErrorsOf,
 } from '@bay-booking/common/validation';
-import type { Queryable } from '@bay-booking/service/database/database';
+import type { Queryable, Transaction } from '@bay-booking/service/database/database';
 import { isObject } from '@bay-booking/service/http/request-body';
-import type { Entry, PrepareContext, RecordKind } from './record.ts';
+import type { Fields, PrepareContext, RecordKind } from './record.ts';
 
 /** A record of a file, or of a PUT. */
 export interface FileEntry<Event> {
   readonly kind: RecordKind<object, Event>;
   /** The JSON Pointer of the record. */
   readonly pointer: string;
-  record: Entry;
+  record: Fields;
   /** The entry that contains this one. */
   readonly parent: FileEntry<Event> | undefined;
   /** The pointers lead into the file. */
@@ -33,25 +33,21 @@ export const allKinds = <Event>(roots: readonly RecordKind<object, Event>[]): re
 
 /** The schemas of OpenAPI. `entry` is an element of an import file, `body` that of a PUT. */
 export function schemasOf(kind: RecordKind<object, never>): Readonly<Record<'record' | 'entry' | 'body', Schema>> {
-  const { schema, children } = kind;
+  const { schema, children, key } = kind;
   const input = inputSchema(kind);
-  const body = { ...input, required: input.required.filter((name) => name !== kind.key) };
+  const body = { ...input, required: input.required.filter((name) => name !== key) };
   if (!children) return { record: schema, entry: input, body };
-  const inside = withoutField(schemasOf(children.kind).entry, children.parentField);
-  return { record: schema, entry: withChildren(input, children.field, inside), body };
+  const items = withoutField(schemasOf(children.kind).entry, children.parentField);
+  const properties = { ...schema.properties, [children.field]: { type: 'array', items } };
+  return { record: schema, entry: { ...input, properties }, body };
 }
 
 function inputSchema({ schema, optional = [] }: RecordKind<object, never>) {
   return { ...schema, required: (schema.required as readonly string[]).filter((name) => !optional.includes(name)) };
 }
 
-const withChildren = (schema: Schema, field: string, items: Schema): Schema => ({
-  ...schema,
-  properties: { ...(schema.properties as Entry), [field]: { type: 'array', items } },
-});
-
 function withoutField(schema: Schema, field: string): Schema {
-  const { [field]: _, ...properties } = schema.properties as Entry;
+  const { [field]: _, ...properties } = schema.properties as Fields;
   return { ...schema, properties, required: (schema.required as string[]).filter((name) => name !== field) };
 }
 
@@ -92,7 +88,7 @@ export function createEntryReader<Event>(
     parent?: FileEntry<Event>,
   ): Generator<FileEntry<Event>> {
     const { children } = kind;
-    const { [children?.field ?? '']: inside = [], ...own }: Entry = isObject(value) ? value : {};
+    const { [children?.field ?? '']: inside = [], ...own }: Fields = isObject(value) ? value : {};
     const findProblems = parent ? insideValidators.get(kind) : validators.get(kind);
     const problems = findProblems?.(isObject(value) ? own : value).map((found) => within(pointer, found)) ?? [];
     const inherited = parent?.kind.children && { [parent.kind.children.parentField]: parent.record[parent.kind.key] };
@@ -112,7 +108,6 @@ export function createEntryReader<Event>(
   ): Promise<readonly FileEntry<Event>[]> {
     const first = new Map<string, string>();
     for (const [index, { kind, pointer, record, problems }] of entries.entries()) {
-      problems.push(...(kind.check?.(record) ?? []).map((found) => within(pointer, found)));
       for (const [field, normalize] of Object.entries({ [kind.key]: String, ...kind.unique })) {
         const value = record[field];
         if (typeof value !== 'string') continue;
@@ -125,10 +120,10 @@ export function createEntryReader<Event>(
     }
     for (const kind of allKinds(roots)) {
       const ofKind = entries.filter((entry) => entry.kind === kind);
-      const records = ofKind.map(withoutInvalid);
-      for (const [index, { record, problems }] of (await kind.prepare?.(db, records, context))?.entries() ?? []) {
+      const prepared = await kind.prepare?.(db, ofKind.map(withoutInvalid), context);
+      for (const [index, { record, problems }] of prepared?.entries() ?? []) {
         const entry = ofKind[index] as FileEntry<Event>;
-        entry.record = record as Entry;
+        entry.record = record as Fields;
         entry.problems.push(...problems.map((found) => within(entry.pointer, found)));
       }
     }
@@ -138,13 +133,13 @@ export function createEntryReader<Event>(
   return {
     fileSchema: sections((kind) => schemasOf(kind).entry) as Schema,
     /** The body of a PUT, which contains no other records. */
-    ofRecord: (db: Queryable, kind: RecordKind<object, Event>, record: Entry, context: PrepareContext) => {
+    ofRecord: (db: Queryable, kind: RecordKind<object, Event>, record: Fields, context: PrepareContext) => {
       const problems = [...(validators.get(kind)?.(record) ?? [])];
       return complete(db, [{ kind, pointer: '', record, parent: undefined, problems }], context);
     },
     /** The problems are those of the file itself. */
     ofFile: async (db: Queryable, document: unknown, context: PrepareContext) => {
-      const given: Entry = isObject(document) ? document : {};
+      const given: Fields = isObject(document) ? document : {};
       const withoutRecords = Object.entries(given).map(([name, value]) => [name, Array.isArray(value) ? [] : value]);
       const problems = findFileProblems(isObject(document) ? Object.fromEntries(withoutRecords) : document);
       const entries: FileEntry<Event>[] = [];
@@ -161,14 +156,37 @@ export function createEntryReader<Event>(
   };
 }
 
-export type EntryReader<Event> = ReturnType<typeof createEntryReader<Event>>;
-
 /** The record with undefined in place of the fields that have problems, so that its other fields are judged too. */
-function withoutInvalid<Event>({ record, pointer, problems }: FileEntry<Event>): Entry {
+function withoutInvalid<Event>({ record, pointer, problems }: FileEntry<Event>): Fields {
   if (problems.length === 0) return record;
   const names = problems.map(({ path }) => path.slice(pointer.length).split('/')[1] ?? '');
   const invalid = names.map((name) => [name.replaceAll('~1', '/').replaceAll('~0', '~'), undefined]);
   return { ...record, ...Object.fromEntries(invalid) };
 }
 
+export type EntryReader<Event> = ReturnType<typeof createEntryReader<Event>>;
+
 const within = (pointer: string, found: PointerError): PointerError => ({ ...found, path: pointer + found.path });
+
+/** The records of these kinds, by section. A record contains those that belong to it. */
+export async function readFile<Event>(
+  tx: Transaction,
+  roots: readonly RecordKind<object, Event>[],
+  options: Fields,
+): Promise<Record<string, readonly Fields[]>> {
+  const document: Record<string, readonly Fields[]> = {};
+  for (const kind of roots) document[kind.collection] = await readNested(tx, kind, options);
+  return document;
+}
+
+async function readNested<Event>(tx: Transaction, kind: RecordKind<object, Event>, options: Fields) {
+  const records = (await kind.readAll(tx, options)) as readonly Fields[];
+  if (!kind.children) return records;
+  const { field, kind: childKind, parentField } = kind.children;
+  const children: readonly Fields[] = await readNested(tx, childKind, options);
+  const byParent = Map.groupBy(children, (child) => child[parentField]);
+  return records.map((record) => {
+    const inside = byParent.get(record[kind.key]) ?? [];
+    return { ...record, [field]: inside.map(({ [parentField]: _, ...child }) => child) };
+  });
+}

@@ -1,14 +1,15 @@
 // Describes and handles the list of the changes that operators made.
 import { isoTimeOf } from '@bay-booking/common/date-times';
 import { type Endpoint, endpointDefiner, responseSchema, type Schema } from '@bay-booking/common/endpoint';
-import { linksSchema, type MakeLink } from '@bay-booking/common/links';
+import { linksSchema } from '@bay-booking/common/links';
 import { pageQuery } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { textSchema } from '@bay-booking/common/text';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { filterRows } from '@bay-booking/service/page-statements';
-import type { Entry } from './record.ts';
-import { withFilters } from './record-endpoints.ts';
+import { type Operator, withFilters } from './endpoints.ts';
+import type { RecordStore } from './import.ts';
+import type { Fields } from './record.ts';
 
 export interface EventSource {
   /** A statement that returns every event as it is in the list, with "clientId" instead of `actor`. */
@@ -17,7 +18,7 @@ export interface EventSource {
   readonly filters?: Readonly<Record<string, Schema>>;
   readonly conditions?: Readonly<Record<string, string>>;
   /** Adds the values of conditions that have no filter. */
-  readonly complete?: (filter: Entry) => Entry;
+  readonly complete?: (filter: Fields) => Fields;
 }
 
 const path = '/management/audit';
@@ -54,10 +55,13 @@ const commonQuery = {
   pageSize: { ...pageSize, description: `Maximum number of items; ${defaultLimit} if left out.` },
 } as const;
 
-export function auditEndpoint<Caller>(db: Queryable, source: EventSource, link: MakeLink): Endpoint<Caller> {
+export function eventsEndpoint(
+  { db, link }: Pick<RecordStore<never>, 'db' | 'link'>,
+  source: EventSource,
+): Endpoint<Operator> {
   const oldestFirst = createFind(source, '>', 'asc');
   const newestFirst = createFind(source, '<', 'desc');
-  return endpointDefiner<Caller>()({
+  return endpointDefiner<Operator>()({
     operationId: 'listEvents',
     method: 'GET',
     path,
@@ -99,6 +103,6 @@ function createFind(
   const columns = 'number::float8 as number, at, action, "clientId", "facilityId", target, changed';
   const limit = `limit $${values({}).length + 1}`;
   const statement = `select ${columns} from (${rows}) e where true${sql} order by e.number ${order} ${limit}`;
-  return (on: Queryable, filter: Entry, count: number) =>
+  return (on: Queryable, filter: Fields, count: number) =>
     query<{ number: number; clientId: string }>(on, statement, [...values(complete(filter)), count]);
 }

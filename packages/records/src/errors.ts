@@ -1,9 +1,8 @@
 // Defines the errors of the management APIs.
 import { createErrors, type DocumentedError } from '@bay-booking/common/errors';
 import { generalErrors, hasHeader, hasPathParameter } from '@bay-booking/common/general-errors';
-import type { ResultRow } from './import.ts';
 
-const { ERR00003, ERR00401, ERR00403, ERR00405, ERR00406, ERR00415, ERR00500, ERR00503 } = generalErrors;
+const { ERR00003, ERR00401, ERR00403, ERR00405, ERR00406, ERR00409, ERR00415, ERR00500, ERR00503 } = generalErrors;
 const withBody = 'endpoints with a body';
 
 type Catalogue = Readonly<Record<string, DocumentedError>>;
@@ -18,7 +17,7 @@ const recordErrors = {
   ERR00404: { status: 404, description: 'Not found.', appliesTo: [hasPathParameter] },
   ERR00405,
   ERR00406,
-  ERR00409: generalErrors.ERR00409,
+  ERR00409,
   ERR00412: {
     status: 412,
     description: 'The resource was changed by somebody else, or exists already: a precondition failed.',
@@ -35,24 +34,8 @@ const recordErrors = {
   ERR00503,
 } as const satisfies Catalogue;
 
-/** A body of 10 MB can have an error in each of its fields. */
-const maxErrors = 1_000;
-
 /** The errors of one service: the general ones and `own`. */
-export function createManagementErrors<const Own extends Catalogue>(own: Own) {
-  const errors = createErrors({ ...recordErrors, ...own }, { form: 'pointer' });
-  return {
-    ...errors,
-    /** The entries of an import's response. Their errors are limited too. */
-    entries: (rows: readonly ResultRow[]) => {
-      let left = maxErrors;
-      return rows.map(({ path, action, problems }) => {
-        const found = errors.problemsOf(problems.slice(0, Math.max(left, 1)));
-        left -= found.length;
-        return { path, action, errors: found };
-      });
-    },
-  };
-}
+export const createManagementErrors = <const Own extends Catalogue>(own: Own) =>
+  createErrors({ ...recordErrors, ...own }, { form: 'pointer' });
 
 export type ManagementErrors = ReturnType<typeof createManagementErrors<Record<never, never>>>;

@@ -1,34 +1,29 @@
 // Describes and handles the endpoints of one kind of record: list, get, put and delete.
-
-import { type Endpoint, type EndpointRequest, endpointDefiner, type Schema } from '@bay-booking/common/endpoint';
-import type { ApiError } from '@bay-booking/common/errors';
-import type { MakeLink } from '@bay-booking/common/links';
+import {
+  type Endpoint,
+  type EndpointRequest,
+  type EndpointResponse,
+  endpointDefiner,
+  type Schema,
+} from '@bay-booking/common/endpoint';
 import { listEnvelope, listSchema, pageQuery } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
-import { isNotModified, tagsToMatch } from '@bay-booking/service/http/etag';
+import { contentHash, findFailedPrecondition } from '@bay-booking/service/http/etag';
 import { keyedRequest } from '@bay-booking/service/idempotency/once';
-import { type ChangeRequest, change, type ManagementResponse } from './change.ts';
-import { schemasOf } from './entries.ts';
-import { applyEntries, type RecordStore } from './import.ts';
-import type { ManagementErrors } from './problems.ts';
-import type { Entry, RecordKind, Stored } from './record.ts';
+import { schemasOf } from './file.ts';
+import { applyEntries, type ChangeRequest, change, type RecordStore } from './import.ts';
+import type { Fields, RecordKind, Stored } from './record.ts';
 
-export interface Caller {
+/** Who calls a management API. */
+export interface Operator {
   readonly clientId: string;
   readonly subject?: string | null;
 }
 
-type Request = EndpointRequest<unknown, unknown, Caller>;
+type Request = EndpointRequest<unknown, unknown, Operator>;
 
-export interface RecordContext<Event> {
-  readonly store: RecordStore<Event>;
-  readonly link: MakeLink;
-  /** Gets the events of `upsert` and `remove` after the commit. */
-  readonly onCommit: (events: readonly Event[], request: Pick<Request, 'caller' | 'requestId'>) => void;
-}
-
-const defineEndpoint = endpointDefiner<Caller>();
+const defineEndpoint = endpointDefiner<Operator>();
 export const capital = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
 const tag = 'Records';
 const defaultPageSize = 50;
@@ -43,8 +38,10 @@ export const withFilters = <const Properties extends object>(properties: Propert
   ({ type: 'object', properties: { ...filters, ...properties } as Properties }) as const;
 
 /** The change that a request makes. */
-export const changeOf = (request: Request): ChangeRequest => ({
+export const changeRequestOf = (request: Request): ChangeRequest => ({
   clientId: request.caller.clientId,
+  subject: request.caller.subject ?? null,
+  requestId: request.requestId,
   dryRun: (request.query as { readonly dryRun?: boolean }).dryRun === true,
   key: keyedRequest(request),
 });
@@ -54,13 +51,13 @@ interface ListDescription extends Pick<Endpoint, 'operationId' | 'tag' | 'summar
   readonly filters: Readonly<Record<string, Schema>>;
   readonly item: Schema;
   readonly list: RecordKind<object>['list'];
-  readonly context: { readonly store: Pick<RecordStore<never>, 'db'>; readonly link: MakeLink };
 }
 
 /** Returns a page of `/management/{collection}`. */
-export function listEndpoint(options: ListDescription): Endpoint<Caller> {
-  const { collection, filters, item, list, context, ...description } = options;
-  const { store, link } = context;
+export function listEndpoint(
+  { db, link }: Pick<RecordStore<never>, 'db' | 'link'>,
+  { collection, filters, item, list, ...description }: ListDescription,
+): Endpoint<Operator> {
   const path = `/management/${collection}`;
   return defineEndpoint({
     ...description,
@@ -71,7 +68,7 @@ export function listEndpoint(options: ListDescription): Endpoint<Caller> {
     success: { status: 200, description: 'A page of the list.', schema: listSchema(item) },
     handle: async ({ query: { page: number = 1, pageSize = defaultPageSize, ...filter } }) => {
       const page = { page: number, pageSize };
-      const { rows, total } = await list(store.db, filter as Entry, page);
+      const { rows, total } = await list(db, filter as Fields, page);
       const hrefOf = (target: number): string =>
         link('GET', `${path}${writeQueryString({ ...filter, page: target, pageSize })}`).href;
       return { status: 200, body: listEnvelope(rows, total, page, hrefOf) };
@@ -81,20 +78,18 @@ export function listEndpoint(options: ListDescription): Endpoint<Caller> {
 
 export function recordEndpoints<Event>(
   kind: RecordKind<object, Event>,
-  context: RecordContext<Event>,
-): readonly Endpoint<Caller>[] {
-  const { store } = context;
+  store: RecordStore<Event>,
+): readonly Endpoint<Operator>[] {
   const { errors } = store;
   const { name, collection, key, example, notes } = kind;
   const { record, body } = schemasOf(kind);
   const path = `/management/${collection}`;
   const headers = { ETag: { description: 'Changes with the record and its secrets.', schema: string } };
   const success = { status: 200, description: `The ${name}.`, schema: record, example, headers };
-  const notFound = () => errors.apiError('ERR00404');
   const keyOf = ({ params: { [key]: value = '' } }: Pick<Request, 'params'>): string => value;
 
   return [
-    listEndpoint({
+    listEndpoint(store, {
       operationId: `list${capital(collection)}`,
       collection,
       tag,
@@ -103,7 +98,6 @@ export function recordEndpoints<Event>(
       filters: kind.filters,
       item: record,
       list: kind.list,
-      context,
     }),
     defineEndpoint({
       operationId: `get${capital(name)}`,
@@ -117,9 +111,8 @@ export function recordEndpoints<Event>(
       notModified: true,
       handle: async (request) => {
         const found = await kind.find(store.db, keyOf(request));
-        if (!found) throw notFound();
-        const headers = { ETag: `"${found.tag}"` };
-        return { status: 200, body: (found as Stored).record, headers };
+        if (!found) throw errors.apiError('ERR00404');
+        return { status: 200, body: found.record, headers: { ETag: etagOf(found) } };
       },
     }),
     defineEndpoint({
@@ -139,7 +132,7 @@ export function recordEndpoints<Event>(
       bodyExample: example,
       success,
       otherSuccess: { ...success, status: 201 },
-      handle: async (request) => putRecord(kind, keyOf(request), request.body as Entry, request, context),
+      handle: async (request) => putRecord(kind, keyOf(request), request.body as Fields, request, store),
     }),
     defineEndpoint({
       operationId: `delete${capital(name)}`,
@@ -151,18 +144,15 @@ export function recordEndpoints<Event>(
       description: notes.remove,
       headers: ifMatchHeader,
       success: { status: 204, description: 'Deleted.' },
-      handle: (request) => {
-        const id = keyOf(request);
-        const ifMatch = (field: string) => (field === 'if-match' ? request.header(field) : undefined);
-        return change(store, changeOf(request), async (tx) => {
-          const events: Event[] = [];
-          const check = ({ tag }: Stored<object>): void => checkPreconditions(ifMatch, tag, errors);
-          const result = await kind.remove(tx, id, { ...request.caller, events }, check);
-          if (result === 'unknown') throw notFound();
+      handle: (request) =>
+        change(store, changeRequestOf(request), async (tx, events) => {
+          const check = (stored: Stored<object>): void => checkPreconditions(request.header, stored, store);
+          const { clientId } = request.caller;
+          const result = await kind.remove(tx, keyOf(request), { clientId, events }, check);
+          if (result === 'unknown') throw errors.apiError('ERR00404');
           if (typeof result === 'object') throw errors.badRequest(errors.problemsOf([result]));
-          return { status: 204, onCommit: () => context.onCommit(events, request) };
-        });
-      },
+          return { status: 204 };
+        }),
     }),
   ];
 }
@@ -170,11 +160,12 @@ export function recordEndpoints<Event>(
 async function putRecord<Event>(
   kind: RecordKind<object, Event>,
   key: string,
-  body: Entry,
+  body: Fields,
   request: Request,
-  { store, link, onCommit }: RecordContext<Event>,
-): Promise<ManagementResponse> {
-  const { errors, reader, db } = store;
+  store: RecordStore<Event>,
+): Promise<EndpointResponse> {
+  const { reader, db, link } = store;
+  const { badRequest, problemsOf } = store.errors;
   const { key: field, unique } = kind;
   const missing = 'default';
   const normalize = unique?.[field] ?? String;
@@ -185,30 +176,43 @@ async function putRecord<Event>(
   const record = identity ? { ...identity, ...body } : { ...body, [field]: key };
   const [entry] = await reader.ofRecord(db, kind, record, { missing });
   const ofForm = [...ofKey, ...(entry?.problems ?? [])];
-  if (!entry || ofForm.length > 0) throw errors.badRequest(errors.problemsOf(ofForm));
+  if (!entry || ofForm.length > 0) throw badRequest(problemsOf(ofForm));
   const { clientId } = request.caller;
-  return change(store, changeOf(request), async (tx) => {
-    const events: Event[] = [];
+  return change(store, changeRequestOf(request), async (tx, events) => {
     const { rows, first } = await applyEntries(tx, store, [entry], { clientId, missing, events });
     const found = rows.flatMap((row) => row.problems);
-    if (!first || found.some(isBadInput)) throw errors.badRequest(errors.problemsOf(found));
+    if (!first || found.some(isBadInput)) throw badRequest(problemsOf(found));
     const { action, before, after } = first;
     // Before the other problems, which may be due to the state that the precondition excludes.
-    checkPreconditions(request.header, before?.tag, errors);
-    if (found.length > 0) throw errors.badRequest(errors.problemsOf(found));
-    const id = String(after.record[kind.key]);
+    checkPreconditions(request.header, before, store);
+    if (found.length > 0) throw badRequest(problemsOf(found));
+    const id = String(after[field]);
     const { href } = link('GET', `/management/${kind.collection}/${encodeURIComponent(id)}`);
-    const { record: written, tag } = (await kind.find(tx, id)) as Stored;
-    const headers = { ETag: `"${tag}"`, ...(!before && { Location: href }) };
-    const committed = () => onCommit(events, request);
-    return { status: before ? 200 : 201, body: written, headers, action, onCommit: committed };
+    const written = (await kind.find(tx, id)) as Stored;
+    const headers = { ETag: etagOf(written), ...(!before && { Location: href }) };
+    return { status: before ? 200 : 201, body: written.record, headers, action };
   });
 }
 
 const isBadInput = ({ kind }: PointerError): boolean => kind !== 'conflict' && kind !== 'forbidden';
 
+/** Only responses need it: an import of 100,000 records calculates none. */
+const etagOf = ({ record, tagged = record }: Stored<object>): string => `"${contentHash(JSON.stringify(tagged))}"`;
+
+/** @throws {ApiError} 412, with the name of the header */
+function checkPreconditions(
+  header: (name: string) => string | undefined,
+  stored: Stored<object> | undefined,
+  { errors }: Pick<RecordStore<never>, 'errors'>,
+): void {
+  const failed = findFailedPrecondition(header, stored && etagOf(stored));
+  if (!failed) return;
+  const { field, reason } = failed;
+  throw errors.apiError('ERR00412', { moreInfo: `${field}: ${reason}`, context: { field } });
+}
+
 /** Adds the parameter of the path, and what every endpoint that changes something accepts. */
-export function withCommonParts(endpoint: Endpoint<Caller>): Endpoint<Caller> {
+export function withCommonParts(endpoint: Endpoint<Operator>): Endpoint<Operator> {
   const { query, headers, method, path } = endpoint;
   const [, collection = '', name] = /([^/]+)\/\{(\w+)\}/.exec(path) ?? [];
   const parameter = { description: `The ${name} of an element of ${collection}.`, schema: { type: 'string' } };
@@ -224,22 +228,4 @@ export function withCommonParts(endpoint: Endpoint<Caller>): Endpoint<Caller> {
   };
   const { describesDryRun = true } = endpoint;
   return { ...endpoint, ...params, query: { type: 'object', properties }, describesDryRun, ...ofPost };
-}
-
-/**
- * `tag` is that of the record as it is, or undefined if it does not exist.
- * @throws {ApiError} 412, with the name of the header
- */
-function checkPreconditions(
-  header: (name: string) => string | undefined,
-  tag: string | undefined,
-  { apiError }: Pick<ManagementErrors, 'apiError'>,
-): void {
-  const fail = (field: string, moreInfo: string): ApiError => apiError('ERR00412', { moreInfo, context: { field } });
-  const ifMatch = header('if-match');
-  if (ifMatch !== undefined && tag === undefined) throw fail('If-Match', 'If-Match: it does not exist');
-  if (tag !== undefined && tagsToMatch(ifMatch)?.includes(tag) === false)
-    throw fail('If-Match', 'If-Match: not the current ETag');
-  if (tag !== undefined && isNotModified(header('if-none-match'), `"${tag}"`))
-    throw fail('If-None-Match', 'If-None-Match: it exists');
 }

@@ -1,0 +1,139 @@
+// Creates the management API of places, and what the commands import and export need (docs/behaviour.md, "Management
+// API").
+import { formats } from '@bay-booking/common/date-times';
+import { type Endpoint, endpointDefiner } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
+import { isText } from '@bay-booking/common/text';
+import type { Operator } from '@bay-booking/records/endpoints';
+import { createManagementErrors } from '@bay-booking/records/errors';
+import { createEntryReader } from '@bay-booking/records/file';
+import type { RecordStore } from '@bay-booking/records/import';
+import { createManagement } from '@bay-booking/records/management';
+import type { Database } from '@bay-booking/service/database/database';
+import type { Router } from 'express';
+import type { AuditLog } from '../audit-log.ts';
+import type { AuthorizeRequest } from '../auth/access-token.ts';
+import type { Caller } from '../auth/caller.ts';
+import { checkScope } from '../auth/scopes.ts';
+import type { Config } from '../config.ts';
+import { errorCatalogue } from '../errors.ts';
+import type { CallerRateLimit } from '../http/rate-limit.ts';
+import { responseSchema } from '../http/schemas.ts';
+import { createFacilityKind } from './record.ts';
+import { lockPlacesOfService, placeEvents } from './record-store.ts';
+import { readStatus } from './status-store.ts';
+
+const { ERR00400, ERR00408, ERR00429, ERR00431 } = errorCatalogue;
+
+const errors = createManagementErrors({
+  ERR00400,
+  ERR00408,
+  ERR00429,
+  ERR00431,
+  PLACE00001: {
+    status: 409,
+    description: 'The place has bookings that have not ended.',
+    appliesTo: ['deleteLocation', 'deleteBay'],
+  },
+  PLACE00002: {
+    status: 409,
+    description: 'The id belonged to a facility that was deleted. It is never used again.',
+    appliesTo: ['putFacility', 'importFile'],
+  },
+  PLACE00003: { status: 409, description: 'The facility still has locations.', appliesTo: ['deleteFacility'] },
+});
+
+export function createPlaceRecords(db: Database, link: MakeLink, audit: AuditLog): RecordStore<string> {
+  const roots = [createFacilityKind(link)];
+  return {
+    db,
+    link,
+    roots,
+    errors,
+    reader: createEntryReader(roots, formats, ['facilities']),
+    lock: lockPlacesOfService,
+    onCommit: (facilityIds, { clientId, subject = null, requestId }) => {
+      if (facilityIds.length === 0) return;
+      const caller = { clientId, subject };
+      audit({ caller, ...(requestId && { requestId }) }, { action: 'import', facilityIds, target: null });
+    },
+  };
+}
+
+export interface PlaceManagementOptions {
+  readonly db: Database;
+  readonly config: Pick<Config, 'baseUrl' | 'authIssuer' | 'scopeBase'>;
+  readonly link: MakeLink;
+  readonly audit: AuditLog;
+  readonly authorize: AuthorizeRequest;
+  readonly rateLimit: CallerRateLimit | undefined;
+}
+
+export function createPlaceManagement(options: PlaceManagementOptions): Router {
+  const { db, config, link, audit, authorize, rateLimit } = options;
+  const { baseUrl, authIssuer, scopeBase } = config;
+  const scope = `${scopeBase}/operate/bookings`;
+  const store = createPlaceRecords(db, link, audit);
+  return createManagement({
+    store,
+    baseUrl,
+    scope,
+    title: 'Management API of Bookings',
+    summary: 'Create, change and delete facilities, locations and bays.',
+    tokenUrl: `${authIssuer}/connect/token`,
+    actions: [statusEndpoint(db)],
+    schemas: { FacilityStatus: statusSchema },
+    events: { rows: placeEvents },
+    authorize: async (request) => {
+      const caller = await authorize(request);
+      checkScope(caller, [[scope]], baseUrl);
+      return caller;
+    },
+    check: (caller) => rateLimit?.(caller as Caller),
+  });
+}
+
+const integer = { type: 'integer', minimum: 0 } as const;
+
+const statusSchema = responseSchema({
+  id: { type: 'string' },
+  locations: integer,
+  bays: integer,
+  openBookings: { ...integer, description: 'The bookings that have not ended.' },
+  webhooks: responseSchema({ active: integer, paused: integer, disabled: integer }),
+  lastRequestAt: {
+    type: ['string', 'null'],
+    format: 'date-time',
+    description: 'The last request with a token for the facility, to the minute. Null if there was none.',
+  },
+});
+
+function statusEndpoint(db: Database): Endpoint<Operator> {
+  return endpointDefiner<Operator>()({
+    operationId: 'getFacilityStatus',
+    method: 'GET',
+    path: '/management/facilities/{id}/status',
+    access: 'read',
+    tag: 'Actions',
+    summary: 'Get the status of a facility',
+    description: 'How much a facility has, and when it was last used.',
+    success: {
+      status: 200,
+      description: 'The status.',
+      schema: statusSchema,
+      example: {
+        id: 'fac-north',
+        locations: 2,
+        bays: 16,
+        openBookings: 120,
+        webhooks: { active: 1, paused: 0, disabled: 0 },
+        lastRequestAt: '2030-01-01T09:00:00.000Z',
+      },
+    },
+    handle: async ({ params: { id = '' } }) => {
+      const status = isText(id) ? await readStatus(db, id) : undefined;
+      if (!status) throw errors.apiError('ERR00404');
+      return { status: 200, body: status };
+    },
+  });
+}

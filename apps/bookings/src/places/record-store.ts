@@ -1,0 +1,199 @@
+// Reads, compares, writes and removes facilities, locations and bays for their records, with the events of changes.
+import { writeQueryString } from '@bay-booking/common/query-string';
+import { atPointer, type PointerError } from '@bay-booking/common/validation';
+import {
+  type ChangeContext,
+  createReads,
+  outcomeOf,
+  type RecordOutcome,
+  type Stored,
+  toWrite,
+} from '@bay-booking/records/record';
+import { type Queryable, query, send, type Transaction } from '@bay-booking/service/database/database';
+import { lockPlaces } from '../database/locks.ts';
+
+/**
+ * Allows one transaction at a time that changes records. It can then check that ids of locations and bays are unique
+ * over the whole service. The primary keys cannot ensure this uniqueness, because they start with facility_id.
+ */
+export const lockPlacesOfService = (tx: Transaction): Promise<unknown> =>
+  query(tx, 'select id from import_lock where id = 1 for update');
+
+type PlaceName = 'facility' | 'location' | 'bay';
+const collections = { facility: 'facilities', location: 'locations', bay: 'bays' } as const;
+
+/** The table of one kind of record. */
+export interface PlaceTable<R> {
+  readonly table: PlaceName;
+  /** Those of the record. */
+  readonly columns: string;
+  /** Default: the row itself. */
+  readonly recordOf?: (row: R) => R;
+  /** Of the filters of the list (packages/service/src/page-statements.ts). */
+  readonly conditions: Readonly<Record<string, string>>;
+  /** Writes the records $2 of the facility $1. */
+  readonly write: string;
+}
+
+/** The reading functions of a kind. */
+export function placeReads<R extends { readonly id: string }>(place: PlaceTable<R>) {
+  const { table, columns, recordOf = (row) => row, conditions } = place;
+  const from = `from ${table} where removed_at is null`;
+  const rows = { columns, from, orderBy: 'id collate "C"', conditions, byKey: 'id = $1' };
+  return createReads(rows, (row: R) => ({ record: recordOf(row) }));
+}
+
+interface FoundRow<R> {
+  readonly facilityId: string;
+  readonly isActive: boolean;
+  readonly record: R;
+}
+
+/**
+ * Returns records by id, also removed ones, whose ids stay with their facility. Only the opening hours of a location
+ * can change outside of the lock of `lockPlacesOfService`, so other rows need no lock, and bookings go on meanwhile.
+ */
+export async function findRows<R extends { readonly id: string }>(
+  on: Queryable,
+  { table, columns, recordOf = (row) => row }: Pick<PlaceTable<R>, 'table' | 'columns' | 'recordOf'>,
+  ids: Iterable<string>,
+): Promise<ReadonlyMap<string, FoundRow<R>>> {
+  const facility = table === 'facility' ? 'id' : 'facility_id';
+  const statement = `select ${facility} as "ownerId", removed_at is null as "isActive", ${columns} from ${table}
+where id = any($1)`;
+  const rows = await query<R & { ownerId: string; isActive: boolean }>(on, statement, [[...ids]]);
+  return new Map(
+    rows.map(({ ownerId: facilityId, isActive, ...row }) => [
+      row.id,
+      { facilityId, isActive, record: recordOf(row as never) },
+    ]),
+  );
+}
+
+/** Writes locations or bays. Also returns the rows as they were, and the facility of a record. */
+export async function upsertInside<R extends { readonly id: string }>(
+  tx: Transaction,
+  place: PlaceTable<R> & { readonly parent: PlaceName },
+  records: readonly R[],
+  context: ChangeContext<string>,
+  /** Adds the fields that a record leaves out. */
+  complete: (record: R, before: R | undefined) => R,
+) {
+  const { parent } = place;
+  const parentOf = (record: R): string => String(record[`${parent}Id` as keyof R]);
+  const parents = await findRows<{ id: string }>(tx, { table: parent, columns: 'id' }, new Set(records.map(parentOf)));
+  /** Undefined if the parent does not exist. */
+  const facilityOf = (record: R): string | undefined => {
+    const stored = parents.get(parentOf(record));
+    return stored?.isActive ? stored.facilityId : undefined;
+  };
+  const rows = await findRows<R>(
+    tx,
+    place,
+    records.map(({ id }) => id),
+  );
+  const outcomes = records.map((record) => {
+    const row = rows.get(record.id);
+    const before = row?.isActive ? row.record : undefined;
+    const facilityId = facilityOf(record);
+    const owner = row?.facilityId ?? facilityId;
+    const problems: PointerError[] = [];
+    if (facilityId === undefined) problems.push(atPointer(`/${parent}Id`, 'invalid', `no ${parent} has this id`));
+    else if (owner !== facilityId)
+      problems.push(atPointer(`/${parent}Id`, 'conflict', `${record.id} belongs to facility ${owner}`));
+    return outcomeOf(before && { record: before }, complete(record, before), problems);
+  });
+  writeOutcomes(tx, place, outcomes, (record) => facilityOf(record) as string, context);
+  return { outcomes, rows, facilityOf };
+}
+
+/** The events of operators, as their list has them. */
+export const placeEvents = `select number, at, action, client_id as "clientId", facility_id as "facilityId", target,
+  changed from management_event`;
+
+// The transaction may have waited for its lock since `now()`.
+const insertEvents = `insert into management_event (at, action, client_id, facility_id, target, changed)
+select clock_timestamp(), event ->> 'action', $2, event ->> 'facilityId', event ->> 'target',
+  array(select jsonb_array_elements_text(event -> 'changed'))
+from jsonb_array_elements($1::jsonb) with ordinality as events (event, position) order by position`;
+
+/**
+ * Writes the records that differ, with their events. Each statement writes rows of one facility. The lock of
+ * `lockPlacesOfService` ensures that the numbers of events become visible in their order.
+ */
+export function writeOutcomes<R extends { readonly id: string }>(
+  tx: Transaction,
+  { table, write }: PlaceTable<R>,
+  outcomes: readonly RecordOutcome<R>[],
+  facilityOf: (record: R) => string,
+  { clientId }: ChangeContext<string>,
+): void {
+  const written = toWrite(outcomes);
+  if (written.length === 0) return;
+  const events = written.map(({ action, after, changed }) => ({
+    action: `${table}.${action === 'create' ? 'created' : 'updated'}`,
+    facilityId: facilityOf(after),
+    target: `${collections[table]}/${after.id}`,
+    // Never the values.
+    changed: changed.filter((name) => name !== 'id'),
+  }));
+  send(tx, insertEvents, [JSON.stringify(events), clientId]);
+  const records = written.map(({ after }) => after);
+  for (const [facilityId, group] of Map.groupBy(records, facilityOf))
+    send(tx, write, [facilityId, JSON.stringify(group)]);
+}
+
+export function storeDeletion(
+  tx: Transaction,
+  table: PlaceName,
+  facilityId: string,
+  id: string,
+  clientId: string,
+): void {
+  const event = { action: `${table}.deleted`, facilityId, target: `${collections[table]}/${id}`, changed: [] };
+  send(tx, insertEvents, [JSON.stringify([event]), clientId]);
+}
+
+const openBookings = 'select id from booking where facility_id = $1 and bay_id = any($2) and end_date > now() limit 1';
+const baysOfLocation = 'select id from bay where facility_id = $1 and location_id = $2 and removed_at is null';
+const removals = {
+  location: 'update location set removed_at = now() where facility_id = $1 and id = any($2)',
+  bay: 'update bay set removed_at = now(), bookable = false where facility_id = $1 and id = any($2)',
+  holds: 'delete from booking_hold where facility_id = $1 and bay_id = any($2)',
+} as const;
+
+/**
+ * Removes a location or bay with the holds of its bays. The rows stay, because past bookings and the log of changes
+ * need them.
+ */
+export async function removeInside<R extends { readonly id: string }>(
+  tx: Transaction,
+  place: PlaceTable<R>,
+  id: string,
+  clientId: string,
+  check: (stored: Stored<R>) => void,
+  hrefOf: (path: string) => string,
+): Promise<PointerError | 'removed' | 'unknown'> {
+  const { table } = place;
+  const facilityId = (await findRows(tx, place, [id])).get(id)?.facilityId;
+  if (facilityId === undefined) return 'unknown';
+  const isLocation = table === 'location';
+  await lockPlaces(tx, { facilityId, locationIds: isLocation ? [id] : [], bayIds: isLocation ? [] : [id] });
+  // Only the lock of the row ensures that the opening hours do not change.
+  const found = await placeReads(place).find(tx, id);
+  if (!found) return 'unknown';
+  check(found);
+  const bays = isLocation ? await query<{ id: string }>(tx, baysOfLocation, [facilityId, id]) : [{ id }];
+  const bayIds = bays.map((bay) => bay.id);
+  // A new statement sees the bookings of every transaction that had the lock of a bay before.
+  if ((await query(tx, openBookings, [facilityId, bayIds])).length > 0) {
+    const filter = isLocation ? { locationIds: [id] } : { bayIds: [id] };
+    const bookings = hrefOf(`/api/bookings${writeQueryString({ ...filter, isActive: true })}`);
+    return atPointer('', 'conflict', '', { code: 'PLACE00001', contextData: { bookings } });
+  }
+  if (isLocation) send(tx, removals.location, [facilityId, [id]]);
+  send(tx, removals.bay, [facilityId, bayIds]);
+  send(tx, removals.holds, [facilityId, bayIds]);
+  storeDeletion(tx, table, facilityId, id, clientId);
+  return 'removed';
+}

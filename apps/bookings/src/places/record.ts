@@ -1,0 +1,215 @@
+// The records facility, location and bay. A location belongs to one facility. A bay belongs to one location, and can
+// move with its bookings to another one of the facility.
+import { responseSchema } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
+import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
+import { atPointer } from '@bay-booking/common/validation';
+import { findRepeated, outcomeOf, type RecordKind, toWrite } from '@bay-booking/records/record';
+import { query, send, type Transaction } from '@bay-booking/service/database/database';
+import type { FromSchema } from 'json-schema-to-ts';
+import { lockFacility } from '../database/locks.ts';
+import { knownFields, type OpeningHours } from '../opening-hours/hours.ts';
+import { importedHoursSchema } from '../opening-hours/schema.ts';
+import { findRows, placeReads, removeInside, storeDeletion, upsertInside, writeOutcomes } from './record-store.ts';
+
+const facilityId = { ...textSchema, description: 'Facility ID.' } as const;
+const locationId = { ...textSchema, description: 'Location ID.' } as const;
+
+export function createFacilityKind(link: MakeLink): RecordKind<Facility, string> {
+  const hrefOf = (path: string): string => link('GET', path).href;
+  return facilityKind(locationKind(bayKind(hrefOf), hrefOf));
+}
+
+const timeZone = { ...textSchema, format: 'time-zone' } as const;
+const facilitySchema = responseSchema({ id: idSchema, name: nameSchema, timeZone });
+type Facility = FromSchema<typeof facilitySchema>;
+
+const facilities = {
+  table: 'facility',
+  columns: 'id, name, time_zone as "timeZone"',
+  conditions: {},
+  // The database may have been restored to a time before an earlier import of the facility (changes/restore.ts).
+  write: `insert into facility (id, name, time_zone, change_number, removed_change_number)
+select $1, r.name, r."timeZone", first_number, first_number
+from database_identity, jsonb_to_recordset($2::jsonb) as r(name text, "timeZone" text)
+on conflict (id) do update set name = excluded.name, time_zone = excluded.time_zone`,
+} as const;
+const facilityReads = placeReads<Facility>(facilities);
+const anyLocation = 'select id from location where facility_id = $1 and removed_at is null limit 1';
+const removeFacility = 'update facility set removed_at = now() where id = $1';
+/** Searches use the time zones of PostgreSQL, which has another list than Node. The list is slow to read. */
+const unknownTimeZones = `select name from unnest($1::text[]) name
+where not exists (select from pg_timezone_names z where z.name = name.name)`;
+
+async function findUnknownTimeZones(tx: Transaction, names: ReadonlySet<string>): Promise<ReadonlySet<string>> {
+  if (names.size === 0) return names;
+  const rows = await query<{ name: string }>(tx, unknownTimeZones, [[...names]]);
+  return new Set(rows.map(({ name }) => name));
+}
+
+const facilityKind = (location: RecordKind<Location, string>): RecordKind<Facility, string> => ({
+  name: 'facility',
+  collection: 'facilities',
+  key: 'id',
+  example: { id: 'fac-north', name: 'North Range', timeZone: 'Europe/Copenhagen' },
+  schema: facilitySchema,
+  children: { field: 'locations', kind: location, parentField: 'facilityId' },
+  filters: {},
+  notes: {
+    put: 'Its locations stay as they are. Searches and opening hours use its time zone.',
+    remove: 'Fails with 409 PLACE00003 while the facility has locations. Its id is never used again.',
+  },
+  ...facilityReads,
+
+  upsert: async (tx, records, context) => {
+    const ids = records.map(({ id }) => id);
+    const rows = await findRows<Facility>(tx, facilities, ids);
+    const changed = records.filter((record) => rows.get(record.id)?.record.timeZone !== record.timeZone);
+    const unknown = await findUnknownTimeZones(tx, new Set(changed.map((record) => record.timeZone)));
+    const outcomes = records.map((record) => {
+      const row = rows.get(record.id);
+      const deleted = atPointer('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
+      const zone = atPointer('/timeZone', 'invalid', `${record.timeZone} is not a time zone of the database`);
+      const problems = [...(row?.isActive === false ? [deleted] : []), ...(unknown.has(record.timeZone) ? [zone] : [])];
+      return outcomeOf(row?.isActive ? row : undefined, record, problems);
+    });
+    writeOutcomes(tx, facilities, outcomes, ({ id }) => id, context);
+    // For the log entry of an import.
+    if (context.missing === 'keep') context.events.push(...ids);
+    return outcomes;
+  },
+
+  remove: async (tx, id, { clientId }, check) => {
+    lockFacility(tx, id);
+    const found = await facilityReads.find(tx, id);
+    if (!found) return 'unknown';
+    check(found);
+    if ((await query(tx, anyLocation, [id])).length > 0)
+      return atPointer('', 'conflict', '', { code: 'PLACE00003', contextData: {} });
+    send(tx, removeFacility, [id]);
+    storeDeletion(tx, 'facility', id, id, clientId);
+    return 'removed';
+  },
+});
+
+const openingHours = {
+  ...importedHoursSchema,
+  type: ['object', 'null'],
+  description: 'In a PUT and in a file: null removes them, and hours that are left out stay.',
+} as const;
+/** A location that has no opening hours is always open. */
+const locationSchema = responseSchema({ id: idSchema, name: nameSchema, openingHours, facilityId }, ['openingHours']);
+interface Location {
+  readonly id: string;
+  readonly facilityId: string;
+  readonly name: string;
+  readonly openingHours?: OpeningHours | null;
+}
+
+const locations = {
+  table: 'location',
+  parent: 'facility',
+  columns: 'facility_id as "facilityId", id, name, opening_hours as "openingHours"',
+  recordOf: ({ openingHours: hours, ...record }: Location): Location => ({
+    ...record,
+    ...(hours && { openingHours: knownFields({ ...hours, exceptions: hours.exceptions ?? [] }) }),
+  }),
+  conditions: { facilityId: 'facility_id = {facilityId}' },
+  write: `insert into location (facility_id, id, name, opening_hours)
+select $1, r.id, r.name, r."openingHours"
+from jsonb_to_recordset($2::jsonb) as r(id text, name text, "openingHours" jsonb) order by r.id
+on conflict (facility_id, id) do update set name = excluded.name, opening_hours = excluded.opening_hours,
+  removed_at = null`,
+} as const;
+const lockLocations = 'select id from location where facility_id = $1 and id = any($2) order by id for no key update';
+
+const locationKind = (
+  bay: RecordKind<Bay, string>,
+  hrefOf: (path: string) => string,
+): RecordKind<Location, string> => ({
+  name: 'location',
+  collection: 'locations',
+  key: 'id',
+  example: { id: 'loc-north-1', facilityId: 'fac-north', name: 'North Range, ground floor' },
+  schema: locationSchema,
+  children: { field: 'bays', kind: bay, parentField: 'locationId' },
+  filters: { facilityId },
+  notes: {
+    put: 'Opening hours that are left out stay, and null removes them. Its bays stay as they are.',
+    remove: 'Also deletes its bays. Fails with 409 while one of them has bookings that have not ended.',
+  },
+  ...placeReads(locations),
+
+  prepare: async (_db, records) =>
+    records.map((record) => ({
+      record,
+      problems: findRepeated(record.openingHours?.exceptions, '/openingHours/exceptions', 'date'),
+    })),
+  upsert: async (tx, records, context) => {
+    // Sent without waiting. The locks ensure that the opening hours do not change.
+    for (const [facility, group] of Map.groupBy(records, (record) => record.facilityId))
+      send(tx, lockLocations, [facility, group.map(({ id }) => id)]);
+    const complete = (record: Location, before: Location | undefined) => locations.recordOf({ ...before, ...record });
+    return (await upsertInside<Location>(tx, locations, records, context, complete)).outcomes;
+  },
+  remove: (tx, id, { clientId }, check) => removeInside(tx, locations, id, clientId, check, hrefOf),
+});
+
+const baySchema = responseSchema({
+  id: idSchema,
+  name: nameSchema,
+  // May be empty and contain line breaks.
+  description: { type: 'string', maxLength: 2000, format: 'note' },
+  kind: textSchema,
+  bookable: { type: 'boolean' },
+  locationId,
+});
+type Bay = FromSchema<typeof baySchema>;
+
+const bayDefaults = { description: '', kind: 'RangeBay', bookable: true };
+const bays = {
+  table: 'bay',
+  parent: 'location',
+  columns: 'id, location_id as "locationId", name, description, kind, bookable',
+  conditions: { facilityId: 'facility_id = {facilityId}', locationId: 'location_id = {locationId}' },
+  write: `insert into bay (facility_id, id, location_id, name, description, kind, bookable)
+select $1, r.id, r."locationId", r.name, r.description, r.kind, r.bookable
+from jsonb_to_recordset($2::jsonb)
+  as r(id text, "locationId" text, name text, description text, kind text, bookable boolean) order by r.id
+on conflict (facility_id, id) do update set location_id = excluded.location_id, name = excluded.name,
+  description = excluded.description, kind = excluded.kind, bookable = excluded.bookable, removed_at = null`,
+} as const;
+/** Moves the bookings of bay $2 to location $3. */
+const moveBookings = 'update booking set location_id = $3 where facility_id = $1 and bay_id = $2';
+
+const bayKind = (hrefOf: (path: string) => string): RecordKind<Bay, string> => ({
+  name: 'bay',
+  collection: 'bays',
+  key: 'id',
+  example: { id: 'bay-n1-01', locationId: 'loc-north-1', name: 'Bay 1', ...bayDefaults },
+  schema: baySchema,
+  optional: Object.keys(bayDefaults),
+  filters: { facilityId, locationId },
+  notes: {
+    put: 'The bay and its bookings can move to another location of the facility. A bay that is not bookable stays.',
+    remove: 'Fails with 409 while the bay has bookings that have not ended. Past bookings stay readable.',
+  },
+  ...placeReads<Bay>(bays),
+
+  upsert: async (tx, records, context) => {
+    const complete = (record: Bay, before: Bay | undefined): Bay => ({
+      ...bayDefaults,
+      ...(context.missing === 'keep' && before),
+      ...record,
+    });
+    const { outcomes, rows, facilityOf } = await upsertInside<Bay>(tx, bays, records, context, complete);
+    for (const { after } of toWrite(outcomes)) {
+      // Also of a bay that was removed, whose past bookings move with it.
+      const old = rows.get(after.id)?.record.locationId;
+      if (old !== undefined && old !== after.locationId)
+        send(tx, moveBookings, [facilityOf(after), after.id, after.locationId]);
+    }
+    return outcomes;
+  },
+  remove: (tx, id, { clientId }, check) => removeInside<Bay>(tx, bays, id, clientId, check, hrefOf),
+});
