@@ -76,7 +76,7 @@ describe('images', () => {
 
   test('the proxy passes the request lines that the services accept', () => {
     const [, header] = /maxHeaderSize: ([\d_]+)/.exec(read('packages/service/src/http/server.ts')) ?? [];
-    const [, query] = /maxQuery = ([\d_]+)/.exec(read('apps/auth/src/http/request-limits.ts')) ?? [];
+    const [, query] = /maxQuery = ([\d_]+)/.exec(read('apps/auth/src/http/corrected-request.ts')) ?? [];
     const numberOf = (digits = '') => Number(digits.replaceAll('_', ''));
     for (const file of ['infra/proxy/nginx.conf', 'infra/proxy/site.conf']) {
       expect(read(file)).toContain(`large_client_header_buffers 4 ${numberOf(header) / 1024}k;`);

@@ -14,15 +14,16 @@ import { createFailureCounterFactory } from './guard/failure-counter.ts';
 import { createPushedRequestLimit } from './guard/usage-limit.ts';
 import {
   dropEmptyParameters,
+  limitQuery,
   normaliseAuthorization,
   normalisePath,
+  type RejectRequest,
   trustIssuerHost,
 } from './http/corrected-request.ts';
 import { allowCrossOrigin } from './http/cors.ts';
 import { handleError } from './http/errors.ts';
 import { createRateLimit } from './http/rate-limit.ts';
-import { limitQuery, type RejectRequest } from './http/request-limits.ts';
-import { startJobs } from './jobs.ts';
+import { startLoops } from './jobs.ts';
 import { createAuthorize } from './management/authorize.ts';
 import { createAccountManagement } from './management/management.ts';
 import { countEvents, observeKeys } from './metrics.ts';
@@ -165,7 +166,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   });
   manager = providerManager;
   observeKeys(metrics, providerManager.keys);
-  const jobs = startJobs({ db, logger, mailer, issuer: config.issuer, revocations });
+  const loops = startLoops({ db, logger, mailer, issuer: config.issuer, revocations });
 
   const management = config.management
     ? await createAccountManagement({
@@ -212,14 +213,14 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     app,
     management: hasOwnPort ? createServiceApp(false).use(management, handleError) : undefined,
     refreshKeys: providerManager.refresh,
-    remindOfExpiringTokens: jobs.remindOfExpiringTokens,
+    remindOfExpiringTokens: loops.remindOfExpiringTokens,
     waitUntilIdle: async () => {
       await emails.waitUntilIdle();
       await outbox.waitUntilIdle();
       await audit.flush();
     },
     close: async () => {
-      await Promise.all([providerManager.close(), jobs.stop()]);
+      await Promise.all([providerManager.close(), loops.stop()]);
       await emails.waitUntilIdle();
       await outbox.close();
       outbound.close();

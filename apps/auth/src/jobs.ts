@@ -3,12 +3,12 @@ import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
 import { eraseLateEvents } from './account-pages/deletion-store.ts';
-import { deleteExpiredRows } from './accounts/expired-rows-store.ts';
+import { deleteExpiredRows } from './cleanup-store.ts';
 import { sendExpiryReminders } from './clients/expiry-reminder-store.ts';
 import type { Mailer } from './outbox/mailer.ts';
 import type { RevocationStore } from './revocations/store.ts';
 
-export function startJobs({
+export function startLoops({
   db,
   logger,
   mailer,

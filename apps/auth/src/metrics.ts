@@ -4,7 +4,7 @@ import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { Audit, AuditEvent } from './audit/audit.ts';
 import { grantTypes } from './oidc/clients/schema.ts';
-import type { SigningKey } from './signing-keys/signing-key.ts';
+import type { SigningKey } from './signing-keys/store.ts';
 
 const knownGrantTypes: ReadonlySet<string> = new Set(grantTypes);
 /** Matches the error codes of the token endpoint. */

@@ -4,7 +4,7 @@ import type { Logger } from '@bay-booking/service/logging';
 import { createAccountEmails } from './accounts/account-emails.ts';
 import { createConfirmationCodes } from './accounts/confirmation-code-store.ts';
 import { createOneTimeLinks } from './accounts/one-time-link-store.ts';
-import { createSignIn, createSignInAttempts } from './accounts/sign-in.ts';
+import { createSignInAttempts, createSignInWithPassword } from './accounts/sign-in.ts';
 import { createSocialIdentityStore } from './accounts/social-identity-store.ts';
 import { createAccountStore } from './accounts/store.ts';
 import type { Audit } from './audit/audit.ts';
@@ -87,7 +87,7 @@ export function createServices({
       limit: createUsageLimit(createCounter, { name: 'confirmation-code', limit: 5, ...perHour }),
     }),
     userCodeGuard: createUserCodeGuard(createCounter),
-    signIn: createSignIn({ accounts, audit, factors, guard }),
+    signIn: createSignInWithPassword({ accounts, audit, factors, guard }),
     attempts: createSignInAttempts({ factors, guard, wrongFactors, emails }),
     /** Limits the new passwords for an account or invitation, because estimating their strength takes much CPU time. */
     newPasswordLimit: createUsageLimit(createCounter, { name: 'new-password', limit: 30, ...perHour }),

@@ -1,6 +1,6 @@
 // Tests how a user without a password confirms a sign-in that is no longer fresh: by signing in again at the social
 // provider, or with a mailed code.
-import type { SocialName, SocialProviders } from '@bay-booking/social-stand-ins/providers';
+import type { SocialName, SocialStandIns } from '@bay-booking/social-stand-ins/providers';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
@@ -9,7 +9,7 @@ import { startSocialServer } from './social-server.ts';
 
 const fixture = useFixture(() => startSocialServer());
 let server: AuthServer;
-let social: SocialProviders;
+let social: SocialStandIns;
 beforeAll(() => {
   ({ server, social } = fixture);
 });

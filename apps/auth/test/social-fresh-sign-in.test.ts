@@ -1,6 +1,6 @@
 // Tests that an old session at a social provider does not satisfy a request for a fresh sign-in: `prompt=login`,
 // `max_age` and `acr_values=2`.
-import type { SocialProviders } from '@bay-booking/social-stand-ins/providers';
+import type { SocialStandIns } from '@bay-booking/social-stand-ins/providers';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
@@ -10,7 +10,7 @@ import { startSocialServer } from './social-server.ts';
 
 const fixture = useFixture(() => startSocialServer());
 let server: AuthServer;
-let social: SocialProviders;
+let social: SocialStandIns;
 beforeAll(() => {
   ({ server, social } = fixture);
 });

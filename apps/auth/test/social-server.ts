@@ -2,12 +2,12 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type SocialProviders, startSocialProviders } from '@bay-booking/social-stand-ins/providers';
+import { type SocialStandIns, startSocialProviders } from '@bay-booking/social-stand-ins/providers';
 import { type AuthServer, startAuthServer } from './auth-server.ts';
 
 export interface SocialServer {
   readonly server: AuthServer;
-  readonly social: SocialProviders;
+  readonly social: SocialStandIns;
   readonly close: () => Promise<void>;
 }
 

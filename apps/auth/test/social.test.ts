@@ -1,7 +1,7 @@
 // Tests the sign-in at social providers and the exchange of native tokens (specification, "Social identity provider
 // login" and "Native social token exchange").
 
-import type { SocialProviders } from '@bay-booking/social-stand-ins/providers';
+import type { SocialStandIns } from '@bay-booking/social-stand-ins/providers';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { beforeAll, describe, expect, test } from '@jest/globals';
@@ -14,7 +14,7 @@ import { startSocialServer } from './social-server.ts';
 const unreachable = { type: 'oidc', issuer: 'http://localhost:1', clientId: 'c', clientSecret: 's' };
 const fixture = useFixture(() => startSocialServer(startAuthServer, { unreachable }));
 let server: AuthServer;
-let social: SocialProviders;
+let social: SocialStandIns;
 beforeAll(() => {
   ({ server, social } = fixture);
 });

@@ -1,8 +1,13 @@
-// Encrypts secrets for storage with AES-256-GCM and decrypts them.
+// Generates and hashes secrets, and encrypts others for storage with AES-256-GCM and decrypts them.
 //
 // The format is `v1.KEY.NONCE.CIPHERTEXT`. KEY is the beginning of a hash of the encryption key. The ciphertext ends
 // with the authentication tag.
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto';
+
+export const randomToken = (): string => randomBytes(32).toString('base64url');
+
+/** Nobody can guess 256 random bits, so a plain SHA-256 protects them in the database. */
+export const hashSecret = (secret: string): string => hash('sha256', secret, 'base64url');
 
 const nonceBytes = 12;
 const tagBytes = 16;

@@ -1,9 +1,9 @@
 // Imitates an OAuth 2.0 social provider with the endpoints of Facebook.
 import express, { type Response, type Router } from 'express';
 import type { SocialGrants } from './grants.ts';
-import { bearerOf, client, formOf, queryOf } from './sign-in.ts';
+import { bearerOf, formOf, queryOf, registeredClient } from './sign-in.ts';
 
-const { clientId, clientSecret } = client;
+const { clientId, clientSecret } = registeredClient;
 
 /** Facebook uses code 190 for access token errors. */
 const sendError = (response: Response, message: string) =>

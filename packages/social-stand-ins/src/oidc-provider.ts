@@ -2,7 +2,7 @@
 import express, { type Request, type Router } from 'express';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { SocialGrants } from './grants.ts';
-import { bearerOf, client, formOf } from './sign-in.ts';
+import { bearerOf, formOf, registeredClient } from './sign-in.ts';
 
 /** `secondsSinceSignIn` returns how long ago the user signed in at the provider, for the claim `auth_time`. */
 export async function createOidcProvider(
@@ -17,7 +17,7 @@ export async function createOidcProvider(
   const isAuthenticated = (request: Request): boolean => {
     const credentials = request.get('authorization')?.replace(/^Basic /, '') ?? '';
     const [id, secret] = Buffer.from(credentials, 'base64').toString().split(':').map(decodeURIComponent);
-    return id === client.clientId && secret === client.clientSecret;
+    return id === registeredClient.clientId && secret === registeredClient.clientSecret;
   };
 
   return express
@@ -52,12 +52,12 @@ export async function createOidcProvider(
       })
         .setProtectedHeader({ alg: 'ES256', kid: jwk.kid })
         .setIssuer(issuer)
-        .setAudience(client.clientId)
+        .setAudience(registeredClient.clientId)
         .setSubject(id)
         .setIssuedAt()
         .setExpirationTime('5m')
         .sign(privateKey);
-      const accessToken = grants.issueToken(issued.user, client.clientId);
+      const accessToken = grants.issueToken(issued.user, registeredClient.clientId);
       response.json({ access_token: accessToken, token_type: 'Bearer', expires_in: 3600, id_token: idToken });
     })
     .get('/userinfo', (request, response) => {

@@ -6,12 +6,12 @@ import express, { type RequestHandler } from 'express';
 import { createSocialGrants } from './grants.ts';
 import { createOAuth2Provider } from './oauth2-provider.ts';
 import { createOidcProvider } from './oidc-provider.ts';
-import { client, createSignIn, nativeClientId } from './sign-in.ts';
+import { createSignInRoutes, nativeClientId, registeredClient } from './sign-in.ts';
 
 export type SocialName = 'google' | 'facebook';
 export type Outage = 'none' | 'no-response' | 'unavailable';
 
-export interface SocialProviders {
+export interface SocialStandIns {
   readonly origin: string;
   /** The content of a SOCIAL_PROVIDERS_FILE that configures auth to use the stand-ins. */
   readonly settings: Readonly<Record<SocialName, Record<string, unknown>>>;
@@ -28,14 +28,14 @@ export interface SocialProviders {
   readonly stop: () => Promise<void>;
 }
 
-export async function startSocialProviders(): Promise<SocialProviders> {
+export async function startSocialProviders(): Promise<SocialStandIns> {
   const app = express().disable('x-powered-by').disable('etag');
   const server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const origin = `http://localhost:${(server.address() as AddressInfo).port}`;
   const issuer = `${origin}/google`;
   const grants = { google: createSocialGrants(), facebook: createSocialGrants() };
-  const outages: SocialProviders['outages'] = { google: 'none', facebook: 'none' };
+  const outages: SocialStandIns['outages'] = { google: 'none', facebook: 'none' };
   const session = { seconds: 0 };
   const failDuringOutage =
     (name: SocialName): RequestHandler =>
@@ -45,9 +45,9 @@ export async function startSocialProviders(): Promise<SocialProviders> {
       else if (outages[name] === 'none') next();
     };
   app.use(express.text({ type: 'application/x-www-form-urlencoded' }));
-  app.use('/google', failDuringOutage('google'), createSignIn('Google', grants.google, issuer));
+  app.use('/google', failDuringOutage('google'), createSignInRoutes('Google', grants.google, issuer));
   app.use('/google', await createOidcProvider(grants.google, issuer, () => session.seconds));
-  app.use('/facebook', failDuringOutage('facebook'), createSignIn('Facebook', grants.facebook));
+  app.use('/facebook', failDuringOutage('facebook'), createSignInRoutes('Facebook', grants.facebook));
   app.use('/facebook', createOAuth2Provider(grants.facebook));
 
   return {
@@ -55,14 +55,14 @@ export async function startSocialProviders(): Promise<SocialProviders> {
     outages,
     session,
     settings: {
-      google: { type: 'oidc', issuer, ...client, nativeAudiences: [nativeClientId] },
+      google: { type: 'oidc', issuer, ...registeredClient, nativeAudiences: [nativeClientId] },
       facebook: {
         type: 'oauth2',
         authorizationEndpoint: `${origin}/facebook/authorize`,
         tokenEndpoint: `${origin}/facebook/token`,
         userinfoEndpoint: `${origin}/facebook/me`,
         tokenInfoEndpoint: `${origin}/facebook/debug_token`,
-        ...client,
+        ...registeredClient,
         scope: 'email public_profile',
         nativeAudiences: [nativeClientId],
         claims: { sub: 'id', name: 'name', email: 'email' },

@@ -3,7 +3,7 @@ import express, { type Request, type Router } from 'express';
 import type { SocialGrants } from './grants.ts';
 import { socialSignInPage } from './sign-in-page.ts';
 
-export const client = { clientId: 'bay-booking', clientSecret: 'stand-in-secret' };
+export const registeredClient = { clientId: 'bay-booking', clientSecret: 'stand-in-secret' };
 export const nativeClientId = 'bay-booking-native';
 
 export const queryOf = ({ url }: Request) => new URLSearchParams(url.split('?')[1]);
@@ -11,13 +11,13 @@ export const formOf = ({ body }: Request) => new URLSearchParams(typeof body ===
 export const bearerOf = (request: Request) => /^Bearer (.+)$/i.exec(request.get('authorization') ?? '')?.[1];
 
 /** Only an OpenID Connect provider has an issuer, which its responses name (RFC 9207). */
-export function createSignIn(title: string, grants: SocialGrants, issuer?: string): Router {
+export function createSignInRoutes(title: string, grants: SocialGrants, issuer?: string): Router {
   return (
     express
       .Router()
       .get('/authorize', (request, response) => {
         const query = queryOf(request);
-        if (query.get('client_id') === client.clientId && URL.canParse(query.get('redirect_uri') ?? ''))
+        if (query.get('client_id') === registeredClient.clientId && URL.canParse(query.get('redirect_uri') ?? ''))
           response.send(socialSignInPage(title, `?${query}`));
         else response.status(400).json({ error: 'invalid_request' });
       })

@@ -6,7 +6,7 @@ import type { Request, Response } from 'express';
 import type { AccountEmails } from '../accounts/account-emails.ts';
 import { validatePasswordLength } from '../accounts/password-policy.ts';
 import { maxPasswordLength } from '../accounts/passwords.ts';
-import type { SignIn } from '../accounts/sign-in.ts';
+import type { SignInWithPassword } from '../accounts/sign-in.ts';
 import type { Account, AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { FactorStore } from '../factors/store.ts';
@@ -27,7 +27,7 @@ export function createPasswordChange(parts: {
   readonly factors: FactorStore;
   readonly sessionStore: SessionStore;
   readonly devices: DeviceCookies;
-  readonly signIn: SignIn;
+  readonly signIn: SignInWithPassword;
   readonly emails: AccountEmails;
   readonly newPasswordLimit: UsageLimit;
   readonly audit: Audit;

@@ -5,7 +5,7 @@ import { validateName } from '../accounts/field-rules.ts';
 import { mayLinkIdentities, type SocialIdentityStore } from '../accounts/social-identity-store.ts';
 import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
-import { field, type ValidationError } from '../html/forms.ts';
+import { type FormError, field } from '../html/forms.ts';
 import type { SignedIn } from '../html/signed-in.ts';
 import type { SignedInHandler, Site } from '../html/site.ts';
 import type { ConsentStore } from '../interaction/consent/consent-store.ts';
@@ -27,7 +27,7 @@ export function accountRoutes(options: {
   readonly beginSocial: SocialRoutes['begin'];
 }): Router {
   const { site, accounts, socialIdentities, sessionStore, consents, emails, audit, show, beginSocial } = options;
-  const showError = (response: Response, signedIn: SignedIn, status: number, error: ValidationError): Promise<void> =>
+  const showError = (response: Response, signedIn: SignedIn, status: number, error: FormError): Promise<void> =>
     show(response, signedIn, { validationErrors: [error], status });
 
   const router = Router();

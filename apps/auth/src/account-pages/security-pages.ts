@@ -12,13 +12,13 @@ import type { Passkeys } from '../factors/passkeys.ts';
 import { type FactorSetUp, type FactorStore, maxPasskeys } from '../factors/store.ts';
 import {
   codeField,
+  type FormError,
   field,
   fieldErrors,
   queryText,
   rawField,
   textOfKey,
   tooMany,
-  type ValidationError,
 } from '../html/forms.ts';
 import { localPath, securityPath as path } from '../html/local-path.ts';
 import { missingProofPath, type SignedIn } from '../html/signed-in.ts';
@@ -312,7 +312,7 @@ export function securityRoutes(parts: {
     if (field(request, 'send') !== '') {
       return showPasskeyForm(response, signedIn, await sendCode(response, signedIn, { isRequested: true }));
     }
-    const showError = (error: ValidationError) =>
+    const showError = (error: FormError) =>
       showPasskeyForm(response, signedIn, { validationErrors: [error], status: 400, name });
     const nameError = validateName(name, 'Enter a name, such as the name of your phone.');
     if (nameError) return showError({ field: 'name', text: nameError });

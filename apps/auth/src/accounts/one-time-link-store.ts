@@ -4,8 +4,8 @@
 // the link again. A reader of the database does not have the key and cannot.
 import { createHmac } from 'node:crypto';
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import { hashSecret, randomToken } from '@bay-booking/service/secret-box';
 import { canonicalName } from '../input/username.ts';
-import { hashSecret, randomToken } from '../secrets.ts';
 
 export type LinkPurpose = 'verify-email' | 'reset-password';
 

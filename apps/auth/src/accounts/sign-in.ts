@@ -18,27 +18,30 @@ export interface Credentials {
   readonly deviceOf?: (account: Account) => string | undefined;
 }
 
-export type SignInResult =
+type PasswordResult =
   | { readonly account: Account }
   | { readonly refused: 'invalid' }
   /** `retryAfter` is in seconds. */
   | { readonly refused: 'locked'; readonly retryAfter: number };
 
-export type SignIn = (credentials: Credentials) => Promise<SignInResult>;
+export type SignInWithPassword = (credentials: Credentials) => Promise<PasswordResult>;
 
 interface SecondFactors {
   readonly hasSecondFactor: (accountId: string) => Promise<boolean>;
 }
 
-export interface SignInOptions {
-  readonly accounts: AccountStore;
-  readonly audit: Audit;
-  readonly factors: SecondFactors;
-  readonly guard: SignInGuard;
-}
-
-export const createSignIn =
-  ({ accounts, audit, factors, guard }: SignInOptions): SignIn =>
+export const createSignInWithPassword =
+  ({
+    accounts,
+    audit,
+    factors,
+    guard,
+  }: {
+    readonly accounts: AccountStore;
+    readonly audit: Audit;
+    readonly factors: SecondFactors;
+    readonly guard: SignInGuard;
+  }): SignInWithPassword =>
   async ({ username, password, address, deviceOf }) => {
     const account = await accounts.findByUsername(username);
     const attempt = await guard.beginAttempt({ name: username, address, device: account && deviceOf?.(account) });

@@ -3,9 +3,9 @@
 // A personal access token is a client that belongs to a service account (specification, "Bookings API access").
 import { isStorable } from '@bay-booking/common/text';
 import { type Database, jsonText, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import { hashSecret, randomToken } from '@bay-booking/service/secret-box';
 import type { Audit } from '../audit/audit.ts';
 import type { Membership } from '../facilities/roles.ts';
-import { hashSecret, randomToken } from '../secrets.ts';
 import type { StoredClient, TokenAccess } from './metadata.ts';
 
 /** A client that may request tokens. */

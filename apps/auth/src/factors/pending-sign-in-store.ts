@@ -1,6 +1,6 @@
 // Stores the sign-ins that wait for the second factor of their account (table `pending_sign_in`).
 import { type Database, query } from '@bay-booking/service/database/database';
-import { hashSecret, randomToken } from '../secrets.ts';
+import { hashSecret, randomToken } from '@bay-booking/service/secret-box';
 
 /** Where the browser goes after the sign-in: exactly one of the fields is not null. */
 export interface StoredDestination {

@@ -27,7 +27,7 @@ export const createFailureCounterFactory =
         storeClient: asPgClient(on),
         storeType: 'client',
         tableName: 'guard_count',
-        // A migration creates the table, and accounts/expired-rows-store.ts deletes expired rows.
+        // A migration creates the table, and cleanup-store.ts deletes expired rows.
         tableCreated: true,
         clearExpiredByTimeout: false,
         keyPrefix: name,

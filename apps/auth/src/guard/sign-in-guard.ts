@@ -3,7 +3,7 @@
 // Failures are counted for each user name, even if no account has it, and for each IP address. A browser that has
 // signed in to the account before has a separate count: nobody else can lock the owner out of this browser.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Lockout as Limits } from '../config.ts';
+import type { Lockout } from '../config.ts';
 import type { Count, FailureCounterFactory } from './failure-counter.ts';
 import { accountCounter } from './failures-store.ts';
 import { addressKey, nameKey } from './keys.ts';
@@ -14,7 +14,7 @@ const maxDoublings = 3;
 const maxWaitingAttempts = 200;
 const retryWhenFullSeconds = 10;
 
-export interface Lockout {
+interface LockedOut {
   /** The seconds after which the user may try again. */
   readonly retryAfter: number;
 }
@@ -29,7 +29,7 @@ export interface AttemptKeys {
 
 export type SignInGuard = ReturnType<typeof createSignInGuard>;
 
-export function createSignInGuard(createCounter: FailureCounterFactory, limits: Limits) {
+export function createSignInGuard(createCounter: FailureCounterFactory, limits: Lockout) {
   const windowSeconds = limits.seconds;
   const accountFailures = createCounter({ name: accountCounter, limit: limits.accountFailures, windowSeconds });
   const deviceFailures = createCounter({ name: 'device', limit: limits.accountFailures, windowSeconds });
@@ -37,7 +37,7 @@ export function createSignInGuard(createCounter: FailureCounterFactory, limits: 
   let waitingAttempts = 0;
 
   /** Each failure after the third doubles the wait. Returns a lockout if too many attempts are already waiting. */
-  const slowDown = async (failures: number): Promise<Lockout | undefined> => {
+  const slowDown = async (failures: number): Promise<LockedOut | undefined> => {
     if (failures < failuresBeforeSlowDown || limits.slowDownMs === 0) return undefined;
     if (waitingAttempts >= maxWaitingAttempts) return { retryAfter: retryWhenFullSeconds };
     waitingAttempts++;
@@ -77,13 +77,13 @@ export function createSignInGuard(createCounter: FailureCounterFactory, limits: 
       if (rejection) return rejection;
       return {
         /** Only a complete sign-in deletes the count of the user's failures. */
-        async succeeded({ isComplete }: { isComplete: boolean }): Promise<Lockout | undefined> {
+        async succeeded({ isComplete }: { isComplete: boolean }): Promise<LockedOut | undefined> {
           const lockedMeanwhile = lockoutOf(await readCounts());
           if (lockedMeanwhile) return lockedMeanwhile;
           if (ofUser && isComplete && failuresOfUser > 0) await ofUser.counter.reset(ofUser.key);
           return undefined;
         },
-        async failed(): Promise<Lockout | undefined> {
+        async failed(): Promise<LockedOut | undefined> {
           const added = await Promise.all(counters.map(({ counter, key }) => counter.add(key)));
           // The failure that reaches the limit still gets the response for a wrong password.
           return lockoutOf(added.filter(({ failures, limit }) => failures > limit));
@@ -94,7 +94,7 @@ export function createSignInGuard(createCounter: FailureCounterFactory, limits: 
 }
 
 /** Returns the longest lockout of the counts that have reached their limit. */
-function lockoutOf(counts: readonly Count[]): Lockout | undefined {
+function lockoutOf(counts: readonly Count[]): LockedOut | undefined {
   const atLimit = counts.filter(({ failures, limit }) => failures >= limit);
   return atLimit.length > 0 ? { retryAfter: Math.max(...atLimit.map(({ resetIn }) => resetIn)) } : undefined;
 }

@@ -2,7 +2,7 @@
 import { isUnavailable } from '@bay-booking/service/database/database';
 import { noteCause } from '@bay-booking/service/http/app';
 import type { ErrorRequestHandler } from 'express';
-import { type FindLayoutUser, type Link, renderPage } from './render.ts';
+import { type FindLayoutUser, type PageLink, renderPage } from './render.ts';
 import { sendHtml } from './response-headers.ts';
 
 /** The value of Retry-After in responses with the status 503. */
@@ -23,7 +23,7 @@ interface Application {
 }
 
 /** Where a user can go on whose sign-in has expired. */
-export const wayOn = ({ name = 'the application', homePage }: Application = {}): Link =>
+export const wayOn = ({ name = 'the application', homePage }: Application = {}): PageLink =>
   homePage === undefined ? { href: '/portal', text: 'Go to the portal' } : { href: homePage, text: `Back to ${name}` };
 
 /** `findLayoutUser` finds the user whose name the error page shows. */

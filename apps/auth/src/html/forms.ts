@@ -35,17 +35,17 @@ export const queryText = (request: Request, name: string): string | undefined =>
   return typeof value === 'string' ? value : undefined;
 };
 
-export interface ValidationError {
+export interface FormError {
   /** The name of the form field. If it is left out, the error belongs to the whole form. */
   readonly field?: string;
   readonly text: string;
 }
 
 /** Returns an error for each field that has a text. */
-export const fieldErrors = (texts: Readonly<Record<string, string | undefined>>): ValidationError[] =>
+export const fieldErrors = (texts: Readonly<Record<string, string | undefined>>): FormError[] =>
   Object.entries(texts).flatMap(([field, text]) => (text ? [{ field, text }] : []));
 
-export const errorsByField = (errors: readonly ValidationError[]): Readonly<Record<string, string>> =>
+export const errorsByField = (errors: readonly FormError[]): Readonly<Record<string, string>> =>
   Object.fromEntries(errors.flatMap(({ field, text }) => (field ? [[field, text]] : [])));
 
 /** The state of a form after too many requests. */

@@ -22,7 +22,7 @@ export interface LayoutUser {
 /** Returns undefined if nobody is signed in, or if the session cannot be read. */
 export type FindLayoutUser = (request: IncomingMessage, response: ServerResponse) => Promise<LayoutUser | undefined>;
 
-export interface Link {
+export interface PageLink {
   readonly href: string;
   readonly text: string;
 }
@@ -33,7 +33,7 @@ export interface Layout {
   readonly user?: LayoutUser | undefined;
   /** The number of recovery codes that are left, after a sign-in with one. */
   readonly codesLeft?: number | undefined;
-  readonly breadcrumbs?: readonly Link[] | undefined;
+  readonly breadcrumbs?: readonly PageLink[] | undefined;
   /** Confirms a successful change. */
   readonly notice?: string | undefined;
   /** The width of the page: `wide` for lists, `narrow` for forms. */

@@ -4,9 +4,9 @@ import type { Request, RequestHandler, Response } from 'express';
 import type { BrowserCookies } from '../http/browser-cookies.ts';
 import type { CsrfTokens } from './csrf-tokens.ts';
 import { createErrorHandler, errorMessages, wayOn } from './error-page.ts';
-import { errorsByField, rawField, readForm, type ValidationError } from './forms.ts';
+import { errorsByField, type FormError, rawField, readForm } from './forms.ts';
 import { localPath, signInPath } from './local-path.ts';
-import { type FindLayoutUser, type Layout, type LayoutUser, type Link, renderPage } from './render.ts';
+import { type FindLayoutUser, type Layout, type LayoutUser, type PageLink, renderPage } from './render.ts';
 import { type HtmlOptions, sendHtml } from './response-headers.ts';
 import type { FindSignedIn, SignedIn } from './signed-in.ts';
 
@@ -17,7 +17,7 @@ export interface Page extends HtmlOptions, Omit<Layout, 'user' | 'codesLeft'> {
    */
   readonly csrfContext?: string | undefined;
   /** The errors of a form. Templates get the list as `validationErrors`, and the errors by field name as `errors`. */
-  readonly validationErrors?: readonly ValidationError[] | undefined;
+  readonly validationErrors?: readonly FormError[] | undefined;
 }
 
 /** The errors with which a page shows its form again, and the status of the response. */
@@ -26,7 +26,7 @@ export type FormState = Pick<Page, 'validationErrors' | 'status'>;
 export interface MessagePage extends Page {
   readonly text: string;
   readonly tone?: 'good' | 'bad';
-  readonly links?: readonly Link[];
+  readonly links?: readonly PageLink[];
 }
 
 export type SignedInHandler = (request: Request, response: Response, signedIn: SignedIn) => Promise<void> | void;

@@ -1,5 +1,6 @@
-// Corrects the URL, the headers and the query of a request before other middleware reads them.
-import type { RequestHandler } from 'express';
+// Corrects the URL, the headers and the query of a request before other middleware reads them, and rejects requests
+// with many parameters, because some libraries need quadratic time for them.
+import type { Request, RequestHandler, Response } from 'express';
 
 /**
  * Rewrites the path to the exact path of an endpoint, so that `/connect/Token/` becomes `/connect/token`. Otherwise
@@ -68,4 +69,34 @@ export function trustIssuerHost(issuer: string): RequestHandler {
     else request.headers['x-forwarded-for'] = address;
     next();
   };
+}
+
+const maxParameters = 100;
+/** In bytes. Longer URLs do not work everywhere. */
+const maxQuery = 8_192;
+
+/** Sends the error `invalid_request`. */
+export type RejectRequest = (
+  request: Request,
+  response: Response,
+  rejected: { readonly status: number; readonly description: string },
+) => unknown;
+
+/** Rejects requests to every path. */
+export const limitQuery =
+  (reject: RejectRequest): RequestHandler =>
+  (request, response, next) => {
+    const description = findQueryError(splitUrl(request.url).query);
+    return description === undefined ? next() : reject(request, response, { status: 400, description });
+  };
+
+export function findQueryError(query: string): string | undefined {
+  return query.length > maxQuery ? `the query has more than ${maxQuery} bytes` : findParameterError(query);
+}
+
+/** Counts empty parameters too. */
+export function findParameterError(parameters: string): string | undefined {
+  return parameters.split('&').length > maxParameters
+    ? `the request has more than ${maxParameters} parameters`
+    : undefined;
 }

@@ -18,7 +18,7 @@ import type { DeviceCookies } from './sign-in/device-cookie.ts';
 import { destinationOf, signInPageOf } from './sign-in/sign-in-context.ts';
 import { mfa, pendingSignInCookie, type StartSession } from './sign-in/start-session.ts';
 
-interface HalfSignedIn {
+interface PendingUser {
   readonly id: string;
   readonly signIn: PendingSignIn;
   readonly account: Account;
@@ -48,7 +48,7 @@ export function secondFactorRoutes(parts: {
   const browserSecretOf = (request: Request, response: Response): string =>
     cookies.get(request, response, pendingSignInCookie) ?? '';
 
-  const find = async (request: Request, response: Response): Promise<HalfSignedIn | undefined> => {
+  const find = async (request: Request, response: Response): Promise<PendingUser | undefined> => {
     const id = queryText(request, 'id') ?? '';
     const signIn = await pendingSignIns.find(id, browserSecretOf(request, response));
     const account = signIn && (await accounts.findById(signIn.accountId));
@@ -65,7 +65,7 @@ export function secondFactorRoutes(parts: {
 
   const show = async (
     response: Response,
-    { id, signIn, account }: HalfSignedIn,
+    { id, signIn, account }: PendingUser,
     state: FormState = {},
   ): Promise<void> => {
     const { passkeys, authenticatorApp } = await factors.list(account.id);
@@ -92,7 +92,7 @@ export function secondFactorRoutes(parts: {
   const complete = async (
     request: Request,
     response: Response,
-    { id, account }: HalfSignedIn,
+    { id, account }: PendingUser,
     method: 'otp' | 'pop',
   ) => {
     const completed = await pendingSignIns.consume(id, browserSecretOf(request, response));
@@ -102,7 +102,7 @@ export function secondFactorRoutes(parts: {
     await startSession(request, response, proven, destinationOf(completed));
   };
 
-  const submit = async (request: Request, response: Response, user: HalfSignedIn): Promise<void> => {
+  const submit = async (request: Request, response: Response, user: PendingUser): Promise<void> => {
     const { account } = user;
     const credential = rawField(request, 'passkey');
     const code = codeField(request, 'code');
@@ -144,7 +144,7 @@ export function secondFactorRoutes(parts: {
   };
 
   const withPendingSignIn =
-    (handler: (request: Request, response: Response, user: HalfSignedIn) => Promise<void>): RequestHandler =>
+    (handler: (request: Request, response: Response, user: PendingUser) => Promise<void>): RequestHandler =>
     async (request, response) => {
       const user = await find(request, response);
       return user ? handler(request, response, user) : showExpired(response);

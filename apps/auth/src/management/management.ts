@@ -6,25 +6,30 @@ import type { Audit, AuditEvent } from '../audit/audit.ts';
 import { lockRecords, storeOperatorEvents } from '../audit/operator-store.ts';
 import type { AuthConfig } from '../config.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
+import type { Mailer } from '../outbox/mailer.ts';
+import type { FacilityEmails } from '../portal/facility-emails.ts';
 import { type ActionParts, actionEndpoints, actionSchemas } from './actions.ts';
 import type { Authorize } from './authorize.ts';
 import { createAccountRecords } from './records.ts';
 import { operatorEvents } from './store.ts';
 
-export interface ManagementParts extends Pick<ActionParts, 'emails' | 'facilityEmails' | 'mailer' | 'invitations'> {
+/** The audit event of an export with hashes and factors. */
+export const credentialsExported: AuditEvent = { kind: 'credentials.exported' };
+
+export async function createAccountManagement(options: {
+  readonly emails: ActionParts['emails'];
+  readonly facilityEmails: FacilityEmails;
+  readonly mailer: Mailer;
+  readonly invitations: ActionParts['invitations'];
   readonly config: AuthConfig;
   readonly db: Parameters<typeof createAccountRecords>[0];
   readonly scopes: ScopeTable;
   readonly audit: Pick<Audit, 'log'>;
   readonly sendLogoutTokens: () => void;
   readonly authorize: Authorize;
-}
-
-/** The audit event of an export with hashes and factors. */
-export const credentialsExported: AuditEvent = { kind: 'credentials.exported' };
-
-export async function createAccountManagement(parts: ManagementParts): Promise<Router> {
-  const { config, db, scopes, audit, sendLogoutTokens, authorize } = parts;
+}): Promise<Router> {
+  const { config, db, scopes, audit, emails, facilityEmails, mailer, invitations, sendLogoutTokens, authorize } =
+    options;
   const { issuer } = config;
   const onCommit = (events: readonly AuditEvent[]): void => {
     for (const event of events) audit.log(event);
@@ -53,7 +58,7 @@ export async function createAccountManagement(parts: ManagementParts): Promise<R
       });
       onCommit(events);
     },
-    actions: actionEndpoints({ ...parts, store, issuer }),
+    actions: actionEndpoints({ emails, facilityEmails, mailer, invitations, store, issuer }),
     schemas: actionSchemas,
   });
 }

@@ -6,8 +6,7 @@ import { startLoop } from '@bay-booking/service/periodic';
 import type { Response } from 'express';
 import type { JWK, Provider } from 'oidc-provider';
 import { retryAfter } from '../http/errors.ts';
-import type { SigningKey } from '../signing-keys/signing-key.ts';
-import { type KeyStore, WrongEncryptionKey } from '../signing-keys/store.ts';
+import { type KeyStore, type SigningKey, WrongEncryptionKey } from '../signing-keys/store.ts';
 import { unavailable } from './unavailable.ts';
 
 const pollIntervalMs = 2_000;

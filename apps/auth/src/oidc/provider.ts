@@ -6,7 +6,7 @@ import type { Logger } from '@bay-booking/service/logging';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { Response } from 'express';
 import { type Configuration, type JWK, Provider } from 'oidc-provider';
-import type { SignIn, SignInAttempts } from '../accounts/sign-in.ts';
+import type { SignInAttempts, SignInWithPassword } from '../accounts/sign-in.ts';
 import type { SocialIdentityStore } from '../accounts/social-identity-store.ts';
 import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
@@ -43,7 +43,7 @@ import { registerSocialGrant } from './grants/social-access-token.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
 import { type ProviderPages, requesterOf, showPage } from './pages.ts';
 import { routes } from './paths.ts';
-import { registerResponseMiddleware } from './responses/middleware.ts';
+import { registerResponseMiddleware } from './responses.ts';
 import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
 import { sessionTtl } from './sessions.ts';
 import { createAdapter } from './storage/adapter.ts';
@@ -95,7 +95,7 @@ export interface ProviderOptions {
   readonly factors: FactorStore;
   readonly clients: ClientStore;
   readonly consents: ConsentFinder;
-  readonly signIn: SignIn;
+  readonly signIn: SignInWithPassword;
   readonly attempts: SignInAttempts;
   readonly socialIdentities: SocialIdentityStore;
   readonly socialProviders: SocialProviders;
@@ -201,7 +201,7 @@ function createConfiguration(
     rotateRefreshToken: true,
     issueRefreshToken: (_ctx, client, source) =>
       client.grantTypeAllowed('refresh_token') && source.scopes.has(offlineAccess),
-    // oidc-provider would reject other origins. responses/machine-endpoints.ts decides who may read a response.
+    // oidc-provider would reject other origins. responses.ts decides who may read a response.
     clientBasedCORS: () => false,
     renderError: async (ctx, out, error) => {
       const { status } = ctx;

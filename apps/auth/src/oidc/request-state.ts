@@ -7,7 +7,8 @@ export interface FoundSession {
   readonly payload: AdapterPayload;
 }
 
-export interface SignIn {
+/** When and how the user signed in. */
+export interface AuthenticationContext {
   readonly authTime?: number | undefined;
   readonly acr?: string | undefined;
   readonly amr?: string[] | undefined;
@@ -24,7 +25,7 @@ export interface RequestState {
   /** As it was stored before the request. */
   session?: FoundSession;
   /** The sign-in in the token request itself. */
-  proven?: SignIn;
+  proven?: AuthenticationContext;
   /** A hash. */
   usedRefreshToken?: string;
 }
@@ -40,7 +41,7 @@ export function grantSourceOf({ oidc }: Pick<KoaContextWithOIDC, 'oidc'>) {
 }
 
 /** How the user signed in: for the code or refresh token, in the token request, or for the session (implicit flow). */
-export function signInOf(ctx: KoaContextWithOIDC): SignIn | undefined {
+export function signInOf(ctx: KoaContextWithOIDC): AuthenticationContext | undefined {
   const { oidc } = ctx;
   const { Session: session } = oidc.entities;
   return (

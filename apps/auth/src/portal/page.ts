@@ -9,7 +9,7 @@ import type { FactorStore } from '../factors/store.ts';
 import { errorMessages } from '../html/error-page.ts';
 import { fields } from '../html/forms.ts';
 import { missingFactorPath, signInPath } from '../html/local-path.ts';
-import type { Link } from '../html/render.ts';
+import type { PageLink } from '../html/render.ts';
 import { hasTwoFactors, type SignedIn } from '../html/signed-in.ts';
 import type { FormOptions, Page, SignedInHandler, Site } from '../html/site.ts';
 import type { FacilityOfAccount, MemberStore } from './members/member-store.ts';
@@ -29,15 +29,15 @@ export interface ManagerContext {
 export type ManagerHandler = (request: Request, response: Response, context: ManagerContext) => Promise<void> | void;
 
 /** `/portal` shows service accounts their personal access tokens. */
-export const tokensBreadcrumb: Link = { href: '/portal', text: 'Personal access tokens' };
+export const tokensBreadcrumb: PageLink = { href: '/portal', text: 'Personal access tokens' };
 
 export const facilityPath = (id: string): string => `/portal/facilities/${encodeURIComponent(id)}`;
 
 /** A user with only one facility has no list of facilities. */
-export const breadcrumbsOfFacilityPage = ({ hasOtherFacilities }: ManagedFacility): readonly Link[] =>
+export const breadcrumbsOfFacilityPage = ({ hasOtherFacilities }: ManagedFacility): readonly PageLink[] =>
   hasOtherFacilities ? [{ href: '/portal', text: 'Your facilities' }] : [];
 
-export const breadcrumbsBelowFacility = (facility: ManagedFacility): readonly Link[] => [
+export const breadcrumbsBelowFacility = (facility: ManagedFacility): readonly PageLink[] => [
   ...breadcrumbsOfFacilityPage(facility),
   { href: facility.path, text: facility.name },
 ];

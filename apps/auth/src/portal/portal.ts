@@ -10,6 +10,7 @@ import type { FactorStore } from '../factors/store.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import type { Site } from '../html/site.ts';
 import type { BrowserSessions } from '../interaction/sign-in/browser-session.ts';
+import type { NameDestination } from '../interaction/sign-in/direct-sign-in-routes.ts';
 import type { StartSession } from '../interaction/sign-in/start-session.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
 import { facilityRoutes } from './facility/facility-pages.ts';
@@ -23,7 +24,7 @@ import type { InvitationStore } from './invitations/invitation-store.ts';
 import type { Invitations } from './invitations/invitations.ts';
 import { memberRoutes } from './members/member-pages.ts';
 import type { MemberStore } from './members/member-store.ts';
-import { createPortalPages } from './page.ts';
+import { createPortalPages, facilityPath } from './page.ts';
 import { facilityTokenRoutes } from './tokens/facility-token-pages.ts';
 import { createSecretPage } from './tokens/secret-page.ts';
 import type { SubmittedForms } from './tokens/submitted-form-store.ts';
@@ -96,3 +97,19 @@ export function createPortal(options: {
   );
   return router;
 }
+
+/** Finds the name of the facility or page that a user opens by signing in, for the sign-in page. */
+// Only members of a facility, and users with the link of an invitation, see the name of the facility.
+export const createSignInDestination =
+  ({ invitationStore, members }: { invitationStore: InvitationStore; members: MemberStore }): NameDestination =>
+  async (path, signedIn) => {
+    const { pathname, searchParams } = new URL(path, 'http://local.invalid');
+    if (pathname !== '/portal' && !pathname.startsWith('/portal/')) return undefined;
+    if (pathname === '/portal/invitation') {
+      const invitation = await invitationStore.findByToken(searchParams.get('token') ?? '');
+      if (invitation) return invitation.facilityName;
+    }
+    const facilities = signedIn ? await members.findFacilities(signedIn.account.id) : [];
+    const facility = facilities.find(({ id }) => `${pathname}/`.startsWith(`${facilityPath(id)}/`));
+    return facility?.name ?? 'the portal';
+  };

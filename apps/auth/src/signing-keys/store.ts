@@ -6,14 +6,24 @@
 // All states are published. Every change holds a database lock and uses the clock of the database, so it is made once.
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
 import { createSecretBox } from '@bay-booking/service/secret-box';
-import type { JWK } from 'jose';
-import {
-  generateSigningKey,
-  type KeyState,
-  type SigningAlgorithm,
-  type SigningKey,
-  signingAlgorithms,
-} from './signing-key.ts';
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
+
+/** ES256 signs access tokens. For id_tokens, each client chooses. The default of OpenID Connect is RS256. */
+export const signingAlgorithms = ['ES256', 'RS256'] as const;
+export type SigningAlgorithm = (typeof signingAlgorithms)[number];
+
+/** Every state is published, but only a current key signs. */
+export type KeyState = 'next' | 'current' | 'retired';
+
+export interface SigningKey {
+  readonly kid: string;
+  readonly alg: SigningAlgorithm;
+  readonly state: KeyState;
+  readonly createdAt: Date;
+  readonly signsFrom: Date;
+  readonly retiredAt: Date | null;
+  readonly deleteAfter: Date | null;
+}
 
 interface StoredKey extends SigningKey {
   readonly privateJwkEncrypted: string;
@@ -32,7 +42,7 @@ export class WrongEncryptionKey extends Error {
 
 /**
  * The time from a key's publication to its first signature. Caches of resource servers keep keys for up to 15 s
- * (oidc/responses/middleware.ts).
+ * (oidc/responses.ts).
  */
 export const keyPublishDelaySeconds = 30;
 /** Other instances notice a change up to 2 s later, and clocks differ. */
@@ -65,8 +75,8 @@ export function createKeyStore({ db, encryptionKeys }: KeyStoreOptions) {
       return work(tx);
     });
 
-  const insert = async (tx: Queryable, alg: SigningAlgorithm, state: KeyState, delay: number): Promise<void> => {
-    const { kid, publicJwk, privateJwk } = await generateSigningKey(alg);
+  const insert = async (tx: Queryable, key: NewKey, state: KeyState, delay: number): Promise<void> => {
+    const { kid, alg, publicJwk, privateJwk } = key;
     await query(
       tx,
       `insert into signing_key (kid, alg, state, public_jwk, private_jwk_encrypted, signs_from)
@@ -89,24 +99,27 @@ export function createKeyStore({ db, encryptionKeys }: KeyStoreOptions) {
     },
 
     async ensureCurrentKeys(): Promise<void> {
-      if ((await withoutCurrentKey(db)).length === 0) return;
+      const created = await generateSigningKeys(await withoutCurrentKey(db));
+      if (created.length === 0) return;
       await lockedTransaction(async (tx) => {
         // Another instance may have created them before this one got the lock.
-        for (const alg of await withoutCurrentKey(tx)) await insert(tx, alg, 'current', 0);
+        const missing = await withoutCurrentKey(tx);
+        for (const key of created) if (missing.includes(key.alg)) await insert(tx, key, 'current', 0);
       });
     },
 
     /** A key that already waits begins to sign after `delay` seconds at the latest. */
     async rotate(delay: number): Promise<void> {
+      const created = await generateSigningKeys(signingAlgorithms);
       await lockedTransaction(async (tx) => {
-        for (const alg of signingAlgorithms) {
+        for (const key of created) {
           const waiting = await query(
             tx,
             `update signing_key set signs_from = least(signs_from, now() + make_interval(secs => $1))
               where alg = $2 and state = 'next' returning kid`,
-            [delay, alg],
+            [delay, key.alg],
           );
-          if (waiting.length === 0) await insert(tx, alg, 'next', delay);
+          if (waiting.length === 0) await insert(tx, key, 'next', delay);
         }
       });
     },
@@ -161,6 +174,23 @@ export function createKeyStore({ db, encryptionKeys }: KeyStoreOptions) {
     },
   };
 }
+
+/** The `kid` is the thumbprint of the key (RFC 7638). */
+async function generateSigningKey(alg: SigningAlgorithm) {
+  // Has no effect on an ES256 key.
+  const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true, modulusLength: 2048 });
+  const publicJwk = await exportJWK(publicKey);
+  const kid = await calculateJwkThumbprint(publicJwk);
+  const members = { kid, alg, use: 'sig' };
+  const privateJwk: JWK = { ...(await exportJWK(privateKey)), ...members };
+  return { kid, alg, publicJwk: { ...publicJwk, ...members }, privateJwk };
+}
+
+type NewKey = Awaited<ReturnType<typeof generateSigningKey>>;
+
+/** Before a transaction begins: an RSA key takes a long time, and the transaction holds a lock. */
+const generateSigningKeys = (algorithms: readonly SigningAlgorithm[]): Promise<NewKey[]> =>
+  Promise.all(algorithms.map(generateSigningKey));
 
 const longestClientLifetime = "select coalesce(max((metadata->>'access_token_ttl')::integer), 0) from client";
 

@@ -75,8 +75,8 @@ export class NativeTokenError extends Error {
 }
 
 /** JSON Schemas that the settings of all types use. */
-export const url = { type: 'string', format: 'uri', pattern: '^https?://' } as const;
-export const text = { type: 'string', minLength: 1 } as const;
+export const endpointUrl = { type: 'string', format: 'uri', pattern: '^https?://' } as const;
+export const nonEmptyText = { type: 'string', minLength: 1 } as const;
 
 /** The response of the provider contains no usable identity. Sending the request again would not help. */
 export class ProfileError extends Error {

@@ -3,7 +3,7 @@ import { isLoopback } from '@bay-booking/service/public-address';
 import { Ajv, type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import { type Preset, presets as wellKnownPresets } from './presets.ts';
-import { type CommonSettings, type ProviderType, type SocialProvider, text } from './provider.ts';
+import { type CommonSettings, nonEmptyText, type ProviderType, type SocialProvider } from './provider.ts';
 import { oauth2 } from './types/oauth2.ts';
 import { oidc } from './types/oidc.ts';
 
@@ -40,11 +40,11 @@ const validators = new Map(
       additionalProperties: false,
       properties: {
         type: { const: type },
-        title: text,
-        clientId: text,
-        clientSecret: text,
+        title: nonEmptyText,
+        clientId: nonEmptyText,
+        clientSecret: nonEmptyText,
         scope: { type: 'string', default: '' },
-        nativeAudiences: { type: 'array', items: text, default: [] },
+        nativeAudiences: { type: 'array', items: nonEmptyText, default: [] },
         ...schema.properties,
       },
     }),

@@ -1,6 +1,6 @@
 // Stores the sign-ins at a social provider that are not finished yet (table `social_attempt`).
 import { type Database, query } from '@bay-booking/service/database/database';
-import { hashSecret } from '../secrets.ts';
+import { hashSecret } from '@bay-booking/service/secret-box';
 
 /** The purpose of a flow. Exactly one of the first three fields is not null. */
 export interface FlowPurpose {

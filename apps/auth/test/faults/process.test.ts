@@ -102,7 +102,7 @@ describe('from an empty database', () => {
     });
 
     const before = await kidOfNewToken();
-    const rotated = await run('commands/keys.ts', ['rotate']);
+    const rotated = await run('commands/signing-keys.ts', ['rotate']);
     expect(rotated.code).toBe(0);
     // There is a new key for each of the two algorithms, RS256 and ES256.
     expect(rotated.out.split('\n').filter((line) => line.includes('next'))).toHaveLength(2);
@@ -113,7 +113,7 @@ describe('from an empty database', () => {
       .update({ signs_from: db.raw('now()') });
     await db.destroy();
     await eventually(async () => (await kidOfNewToken()) !== before);
-    const listed = await run('commands/keys.ts', ['list']);
+    const listed = await run('commands/signing-keys.ts', ['list']);
     // Access tokens are signed with ES256.
     expect(listed.out).toMatch(new RegExp(`ES256 +retired +${before} `));
 
@@ -170,7 +170,7 @@ describe('errors of a command or of the start', () => {
   });
 
   test('the service names KEY_ENCRYPTION_KEY if it cannot decrypt the stored keys, and exits with code 1', async () => {
-    expect(await run('commands/keys.ts', ['rotate'], withMigrated())).toMatchObject({ code: 0 });
+    expect(await run('commands/signing-keys.ts', ['rotate'], withMigrated())).toMatchObject({ code: 0 });
     const anotherKey = Buffer.alloc(32, 9).toString('base64');
     const { code, err } = await run('main.ts', [], withMigrated({ KEY_ENCRYPTION_KEY: anotherKey }));
     expect(code).toBe(1);

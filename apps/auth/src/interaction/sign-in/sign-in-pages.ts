@@ -7,7 +7,7 @@ import type { AccountEmails } from '../../accounts/account-emails.ts';
 import type { ConfirmationCodes } from '../../accounts/confirmation-code-store.ts';
 import { validateEmailAddress, validateName } from '../../accounts/field-rules.ts';
 import { validatePasswordLength } from '../../accounts/password-policy.ts';
-import type { SignIn, SignInAttempts } from '../../accounts/sign-in.ts';
+import type { SignInAttempts, SignInWithPassword } from '../../accounts/sign-in.ts';
 import { type Account, type AccountStore, rolesOfNewUser } from '../../accounts/store.ts';
 import type { Audit } from '../../audit/audit.ts';
 import type { Passkeys } from '../../factors/passkeys.ts';
@@ -15,13 +15,13 @@ import type { FactorStore } from '../../factors/store.ts';
 import type { UsageLimit } from '../../guard/usage-limit.ts';
 import {
   codeField,
+  type FormError,
   field,
   fieldErrors,
   queryText,
   rawField,
   setRetryAfterAndExplain,
   tooMany,
-  type ValidationError,
 } from '../../html/forms.ts';
 import { hashNewPassword } from '../../html/new-password.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
@@ -42,7 +42,7 @@ export function createSignInPages(parts: {
   readonly site: Site;
   readonly devices: DeviceCookies;
   readonly accounts: AccountStore;
-  readonly signIn: SignIn;
+  readonly signIn: SignInWithPassword;
   readonly confirmationCodes: ConfirmationCodes;
   readonly registrationLimit: UsageLimit;
   readonly emails: AccountEmails;
@@ -187,7 +187,7 @@ export function createSignInPages(parts: {
     if (confirming) return submitCode(request, response, context, confirming);
     const username = field(request, 'username');
     const password = rawField(request, 'password');
-    const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
+    const showErrors = (status: number, ...validationErrors: FormError[]) =>
       showSignIn(response, context, { validationErrors, username, status });
     const missing = fieldErrors({
       username: username ? undefined : 'Enter your e-mail address or user name.',

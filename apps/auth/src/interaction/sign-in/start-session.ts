@@ -3,6 +3,7 @@
 // If the account has a second factor that the user has not proved yet, the user is only half signed in: the session
 // starts after the page for the second factor (interaction/second-factor-pages.ts).
 import type { Database } from '@bay-booking/service/database/database';
+import { randomToken } from '@bay-booking/service/secret-box';
 import type { Request, Response } from 'express';
 import type { Account } from '../../accounts/store.ts';
 import type { Audit } from '../../audit/audit.ts';
@@ -13,7 +14,6 @@ import type { SignedIn } from '../../html/signed-in.ts';
 import type { BrowserCookies } from '../../http/browser-cookies.ts';
 import type { Interactions } from '../../oidc/authorization/interactions.ts';
 import type { ProvenIdentity, ProviderSessions } from '../../oidc/sessions.ts';
-import { randomToken } from '../../secrets.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { DeviceCookies } from './device-cookie.ts';
 import { addSession } from './new-session-store.ts';

@@ -20,7 +20,7 @@ export class InteractionExpired extends Error {
   }
 }
 
-export interface SignInResult extends ProvenIdentity {
+interface FinishedSignIn extends ProvenIdentity {
   /** In seconds since 1970. */
   readonly signedInAt: number;
 }
@@ -99,7 +99,7 @@ function describe(provider: Provider, stored: StoredInteraction) {
     },
     // The next three store a result and redirect the browser to the authorization endpoint. oidc-provider reads only
     // the latest result, so it must include the results of earlier pages.
-    signIn: (response: Response, { accountId, signedInAt, acr, amr }: SignInResult) =>
+    signIn: (response: Response, { accountId, signedInAt, acr, amr }: FinishedSignIn) =>
       finish(response, {
         ...stored.lastSubmission,
         login: { accountId, ts: signedInAt, amr: [...amr], ...(acr && { acr }) },

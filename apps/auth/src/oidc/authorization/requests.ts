@@ -3,7 +3,7 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { errors, type KoaContextWithOIDC, type Provider } from 'oidc-provider';
 import type { LimitPushedRequests } from '../../guard/usage-limit.ts';
-import { signingAlgorithms } from '../../signing-keys/signing-key.ts';
+import { signingAlgorithms } from '../../signing-keys/store.ts';
 import type { SocialProviders } from '../../social/settings.ts';
 import { effectiveScopes, type RegisteredClient } from '../clients/registered-client.ts';
 import type { AuthorizationQuery, Next } from '../request-state.ts';

@@ -16,6 +16,7 @@ import {
   toWrite,
 } from '@bay-booking/records/record';
 import { jsonText, type Queryable, query } from '@bay-booking/service/database/database';
+import { hashSecret } from '@bay-booking/service/secret-box';
 import type { AuditEvent } from '../../audit/audit.ts';
 import {
   findDeleted,
@@ -27,10 +28,9 @@ import {
   withoutNulls,
 } from '../../audit/operator-store.ts';
 import { usesSecret } from '../../clients/metadata.ts';
-import { hashSecret } from '../../secrets.ts';
 import { recordClientLifetimes } from '../../signing-keys/store.ts';
 import type { ScopeTable } from '../scopes.ts';
-import { providerMetadata } from './metadata.ts';
+import { providerMetadata } from './registered-client.ts';
 import {
   type ClientState,
   clientSchema,

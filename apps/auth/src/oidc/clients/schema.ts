@@ -2,10 +2,9 @@
 // import accepts only clients that the server accepts.
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Configuration } from 'oidc-provider';
-import { signingAlgorithms } from '../../signing-keys/signing-key.ts';
+import { signingAlgorithms } from '../../signing-keys/store.ts';
 import { claimsByScope, offlineAccess } from '../scopes.ts';
-import { ownMetadata } from './metadata.ts';
-import { ownMetadataOf, type RegisteredClient } from './registered-client.ts';
+import { ownMetadata, ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 
 export const features = {
   devInteractions: { enabled: false },

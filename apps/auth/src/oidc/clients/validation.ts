@@ -3,8 +3,8 @@ import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import { isLoopback } from '@bay-booking/service/public-address';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type Adapter, type ClientMetadata, Provider } from 'oidc-provider';
-import { signingAlgorithms } from '../../signing-keys/signing-key.ts';
-import { ownMetadata } from './metadata.ts';
+import { signingAlgorithms } from '../../signing-keys/store.ts';
+import { ownMetadata } from './registered-client.ts';
 import { clientSettings, customGrantTypes } from './schema.ts';
 
 export interface ClientMetadataError {

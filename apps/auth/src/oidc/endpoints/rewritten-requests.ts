@@ -2,8 +2,13 @@
 import querystring from 'node:querystring';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { pageHeaders } from '../../html/response-headers.ts';
-import { splitUrl, withoutEmptyParameters } from '../../http/corrected-request.ts';
-import { findParameterError, findQueryError, type RejectRequest } from '../../http/request-limits.ts';
+import {
+  findParameterError,
+  findQueryError,
+  type RejectRequest,
+  splitUrl,
+  withoutEmptyParameters,
+} from '../../http/corrected-request.ts';
 import { rewriteAuthorizationQuery } from '../authorization/requests.ts';
 import type { ProviderPages } from '../pages.ts';
 import { formPaths, isMachinePath, routes, routeTemplate } from '../paths.ts';

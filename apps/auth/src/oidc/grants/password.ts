@@ -1,6 +1,6 @@
 // Registers the grant type `password` (RFC 6749 section 4.3; specification, "Resource owner password flow").
 import { errors, type Provider } from 'oidc-provider';
-import type { SignIn } from '../../accounts/sign-in.ts';
+import type { SignInWithPassword } from '../../accounts/sign-in.ts';
 import { checkRequestedScopes, effectiveScopes } from '../clients/registered-client.ts';
 import type { ScopeTable } from '../scopes.ts';
 import { unavailable } from '../unavailable.ts';
@@ -15,7 +15,7 @@ export function registerPasswordGrant(
     refuseMissingFactor,
   }: {
     readonly scopes: ScopeTable;
-    readonly signIn: SignIn;
+    readonly signIn: SignInWithPassword;
     readonly issueTokens: IssueTokens;
     readonly refuseMissingFactor: RefuseMissingFactor;
   },

@@ -2,7 +2,7 @@
 import type { Database } from '@bay-booking/service/database/database';
 import type { Adapter } from 'oidc-provider';
 import type { ClientStore } from '../../clients/store.ts';
-import { providerMetadata } from '../clients/metadata.ts';
+import { providerMetadata } from '../clients/registered-client.ts';
 import type { ScopeTable } from '../scopes.ts';
 import { orUnavailable } from '../unavailable.ts';
 import type { ArtifactStore } from './artifacts.ts';

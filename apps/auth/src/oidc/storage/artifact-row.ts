@@ -1,8 +1,8 @@
 // Converts records of oidc-provider to rows of the table oidc_artifact, and back. The id of most records is a secret,
 // so the table contains only its SHA-256 (docs/decisions.md).
 import { jsonText } from '@bay-booking/service/database/database';
+import { hashSecret } from '@bay-booking/service/secret-box';
 import { type AdapterPayload, errors } from 'oidc-provider';
-import { hashSecret } from '../../secrets.ts';
 
 /** These ids give nobody access to anything, so a payload may contain them. */
 const modelsWithPublicId = new Set(['Grant', 'ReplayDetection']);

@@ -2,8 +2,8 @@
 // statements, so each has an effect only once. The user's pages find the record by the user code, and refer to it by
 // the hash of the device code, which the token endpoint does not accept.
 import { type Database, jsonText } from '@bay-booking/service/database/database';
+import { hashSecret } from '@bay-booking/service/secret-box';
 import { type Adapter, type AdapterPayload, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
-import { hashSecret } from '../../secrets.ts';
 import { queryOrUnavailable, unavailable } from '../unavailable.ts';
 import { columns, placeholders, rejectSecondUse, usedAt, valuesOf, withoutSecrets } from './artifact-row.ts';
 import type { ArtifactStore } from './artifacts.ts';

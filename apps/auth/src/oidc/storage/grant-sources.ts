@@ -1,9 +1,9 @@
 // Reads a code or refresh token together with its grant and its account, because each statement costs more than the
 // rows. The data are those of one moment. Rights that end later in the request end its token too (tokens/claims.ts).
 import type { Database } from '@bay-booking/service/database/database';
+import { hashSecret } from '@bay-booking/service/secret-box';
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { type AccountWithMemberships, accountWithMemberships } from '../../accounts/store.ts';
-import { hashSecret } from '../../secrets.ts';
 import { currentRequestState } from '../request-state.ts';
 import { queryOrUnavailable } from '../unavailable.ts';
 import { payloadOf, usedAt } from './artifact-row.ts';

@@ -2,9 +2,9 @@
 // sign-in has ended, so that only one of two windows gets a code. The parameters, which oidc-provider reads as an
 // unsigned JWT, are stored as JSON, because base64 would add a third to their length.
 import type { Database } from '@bay-booking/service/database/database';
+import { hashSecret } from '@bay-booking/service/secret-box';
 import { decodeJwt, type JWTPayload, UnsecuredJWT } from 'jose';
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
-import { hashSecret } from '../../secrets.ts';
 import { queryOrUnavailable } from '../unavailable.ts';
 
 interface FoundRequest {

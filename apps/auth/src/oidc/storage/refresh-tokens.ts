@@ -1,7 +1,7 @@
 // Stores refresh tokens. One statement consumes a token and stores the next one, so either both happen or nothing.
 import type { Database } from '@bay-booking/service/database/database';
+import { hashSecret } from '@bay-booking/service/secret-box';
 import type { Adapter } from 'oidc-provider';
-import { hashSecret } from '../../secrets.ts';
 import { currentRequestState } from '../request-state.ts';
 import { queryOrUnavailable } from '../unavailable.ts';
 import { columns, placeholders, rejectSecondUse, valuesOf } from './artifact-row.ts';

@@ -1,9 +1,9 @@
 // Stores sessions. Requests of one browser often run at the same time, so each writes only the fields that it changed,
 // and does not store a session again that has ended. An idle session is not found, by no page and no endpoint.
 import { type Database, jsonText, type Queryable } from '@bay-booking/service/database/database';
+import { hashSecret } from '@bay-booking/service/secret-box';
 import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider';
 import { queueLogoutTokens } from '../../outbox/store.ts';
-import { hashSecret } from '../../secrets.ts';
 import { currentRequestState, type FoundSession } from '../request-state.ts';
 import { queryOrUnavailable } from '../unavailable.ts';
 import { payloadOf, valuesOf, withoutSecrets } from './artifact-row.ts';

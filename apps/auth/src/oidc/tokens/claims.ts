@@ -4,7 +4,7 @@ import { type Configuration, errors, type KoaContextWithOIDC, Provider } from 'o
 import type { AccountStore, AccountWithMemberships } from '../../accounts/store.ts';
 import { type Membership, roleClaims } from '../../facilities/roles.ts';
 import { ownMetadataOf } from '../clients/registered-client.ts';
-import { grantSourceOf, requestState, type SignIn, signInOf } from '../request-state.ts';
+import { type AuthenticationContext, grantSourceOf, requestState, signInOf } from '../request-state.ts';
 import { isOpenidFamily, type ScopeTable, scopesOfRole, splitScope } from '../scopes.ts';
 import { orUnavailable } from '../unavailable.ts';
 import { limitToAllowedScopes } from './granted-scope.ts';
@@ -84,7 +84,11 @@ export function createFindAccount({
       limitToAllowedScopes(ctx, token, scopes);
       checkGrantedResource(ctx, token as { resource?: string | string[] });
       const narrowed = ctx.oidc.params?.scope as string | undefined;
-      await facilitiesClaim(ctx, { scope: narrowed || token.scope, accountId: id, amr: (token as SignIn).amr });
+      await facilitiesClaim(ctx, {
+        scope: narrowed || token.scope,
+        accountId: id,
+        amr: (token as AuthenticationContext).amr,
+      });
     }
     // An opaque token at userinfo has the `amr` that createExtraTokenClaims stored in it.
     const amrOf = () => signInOf(ctx)?.amr ?? (ctx.oidc.entities.AccessToken?.extra?.amr as string[] | undefined);

@@ -5,7 +5,7 @@ import { type Response, Router } from 'express';
 import { validateEmailAddress } from '../../accounts/field-rules.ts';
 import type { Audit } from '../../audit/audit.ts';
 import { roleNames } from '../../facilities/roles.ts';
-import { field, queryText, setRetryAfterAndExplain, textOfKey, type ValidationError } from '../../html/forms.ts';
+import { type FormError, field, queryText, setRetryAfterAndExplain, textOfKey } from '../../html/forms.ts';
 import type { FormState } from '../../html/site.ts';
 import { readName } from '../../input/username.ts';
 import type { FacilityEmails } from '../facility-emails.ts';
@@ -144,7 +144,7 @@ export function facilityRoutes({
     const email = readName(field(request, 'email')).shown;
     const requestedRole = field(request, 'role') || defaultRole;
     const role = invitableRoles.find((name) => name === requestedRole);
-    const showError = (status: number, error: ValidationError) =>
+    const showError = (status: number, error: FormError) =>
       showFacility(response, context, { validationErrors: [error], status, email, role: requestedRole });
     const notPermitted = () =>
       pages.notPermitted(response, 'Staff can invite service accounts. Only owners can invite people.');

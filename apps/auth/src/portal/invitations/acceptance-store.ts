@@ -1,9 +1,9 @@
 // Accepts invitations. The lock of the invitation ensures that only one use of its link succeeds.
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import { hashSecret } from '@bay-booking/service/secret-box';
 import { type Account, type AccountKind, insertAccount, rolesOfNewUser } from '../../accounts/store.ts';
 import { addMembership } from '../../facilities/membership-store.ts';
 import { canonicalName } from '../../input/username.ts';
-import { hashSecret } from '../../secrets.ts';
 import { accountKindFor } from '../rules.ts';
 import { type Invitation, replaceableCondition } from './invitation-store.ts';
 

@@ -1,8 +1,8 @@
 // Stores invitations (table `invitation`).
 import { randomBytes } from 'node:crypto';
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import { hashSecret, randomToken } from '@bay-booking/service/secret-box';
 import { canonicalName } from '../../input/username.ts';
-import { hashSecret, randomToken } from '../../secrets.ts';
 import { lockFacilityAs } from '../facility-lock-store.ts';
 import { accountKindFor, type InvitedRole, mayInvite } from '../rules.ts';
 

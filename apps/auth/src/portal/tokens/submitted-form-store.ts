@@ -1,6 +1,6 @@
 // Stores which forms were submitted (table `used_form`), so that a reloaded page does not create another secret.
 import { type Database, query } from '@bay-booking/service/database/database';
-import { hashSecret } from '../../secrets.ts';
+import { hashSecret } from '@bay-booking/service/secret-box';
 
 export type SubmittedForms = ReturnType<typeof createSubmittedForms>;
 

@@ -1,13 +1,13 @@
 // Serves the pages where a service account rotates and revokes its personal access tokens. Each page first shows the
 // consequences for the software that uses the token.
 
+import { randomToken } from '@bay-booking/service/secret-box';
 import { type Request, type Response, Router } from 'express';
 import type { ClientStore, PersonalAccessToken } from '../../clients/store.ts';
 import { field } from '../../html/forms.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { SignedInHandler, Site } from '../../html/site.ts';
 import { formatDuration } from '../../html/time-format.ts';
-import { randomToken } from '../../secrets.ts';
 import type { FacilityEmails } from '../facility-emails.ts';
 import type { MemberStore } from '../members/member-store.ts';
 import { actorOf, idParameter, type PortalPages, timeZoneOf, tokensBreadcrumb } from '../page.ts';

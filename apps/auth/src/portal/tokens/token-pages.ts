@@ -1,15 +1,15 @@
 // Serves the page with the facilities and the personal access tokens of a service account, and the form that creates a
 // token (specification, "Bookings API access", step 2).
 
+import { randomToken } from '@bay-booking/service/secret-box';
 import { type Response, Router } from 'express';
 import { validateName } from '../../accounts/field-rules.ts';
 import { accessLevels, type TokenAccess } from '../../clients/metadata.ts';
 import { type ClientStore, maxActiveTokens } from '../../clients/store.ts';
 import { roleNames } from '../../facilities/roles.ts';
-import { field, fieldErrors, fields, queryText, textOfKey, type ValidationError } from '../../html/forms.ts';
+import { type FormError, field, fieldErrors, fields, queryText, textOfKey } from '../../html/forms.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../../html/site.ts';
-import { randomToken } from '../../secrets.ts';
 import type { FacilityEmails } from '../facility-emails.ts';
 import type { FacilitySummary, MemberStore } from '../members/member-store.ts';
 import { actorOf, type PortalPages, timeZoneOf, withInput } from '../page.ts';
@@ -139,7 +139,7 @@ export function createTokenPages({
     const ticked = fields(request, 'facility');
     const chosen = ticked.length === 0 && ids.length === 1 ? ids : [...new Set(ticked)];
     const access = accessLevelsAt(facilities).find((level) => level === requestedAccess);
-    const showErrors = (status: number, ...validationErrors: ValidationError[]) =>
+    const showErrors = (status: number, ...validationErrors: FormError[]) =>
       showTokens(response, signedIn, {
         name,
         expiresInDays,

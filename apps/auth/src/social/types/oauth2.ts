@@ -2,13 +2,12 @@
 import * as openid from 'openid-client';
 import {
   type CommonSettings,
+  endpointUrl,
   identityFrom,
   NativeTokenError,
   ProfileError,
   type ProviderType,
   type SocialProvider,
-  text,
-  url,
 } from '../provider.ts';
 import { buildAuthorizationUrl, createConfiguration, redeemCode } from './code-flow.ts';
 import { checkIssuedTo, fetchTokenInfo, textsOf } from './token-info.ts';
@@ -24,16 +23,16 @@ interface OAuth2Settings extends CommonSettings {
   readonly claims: { readonly sub: string; readonly name: string; readonly email: string };
 }
 
-const member = (name: string) => ({ ...text, default: name });
+const member = (name: string) => ({ ...nonEmptyText, default: name });
 
 export const oauth2: ProviderType<OAuth2Settings> = {
   schema: {
     required: ['authorizationEndpoint', 'tokenEndpoint', 'userinfoEndpoint', 'clientId', 'clientSecret'],
     properties: {
-      authorizationEndpoint: url,
-      tokenEndpoint: url,
-      userinfoEndpoint: url,
-      tokenInfoEndpoint: url,
+      authorizationEndpoint: endpointUrl,
+      tokenEndpoint: endpointUrl,
+      userinfoEndpoint: endpointUrl,
+      tokenInfoEndpoint: endpointUrl,
       claims: {
         type: 'object',
         additionalProperties: false,

@@ -3,13 +3,12 @@ import * as openid from 'openid-client';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import {
   type CommonSettings,
+  endpointUrl,
   identityFrom,
   NativeTokenError,
   ProfileError,
   type ProviderType,
   type SocialProvider,
-  text,
-  url,
 } from '../provider.ts';
 import { buildAuthorizationUrl, createConfiguration, redeemCode, requestTimeoutSeconds } from './code-flow.ts';
 import { checkIssuedTo, fetchTokenInfo, textsOf } from './token-info.ts';
@@ -26,10 +25,10 @@ export const oidc: ProviderType<OidcSettings> = {
   schema: {
     required: ['issuer', 'clientId'],
     properties: {
-      issuer: url,
-      introspectionEndpoint: url,
-      tokenInfoEndpoint: url,
-      scope: { ...text, default: 'openid email profile' },
+      issuer: endpointUrl,
+      introspectionEndpoint: endpointUrl,
+      tokenInfoEndpoint: endpointUrl,
+      scope: { ...nonEmptyText, default: 'openid email profile' },
     },
   },
   createProvider: createOidcProvider,

@@ -1,5 +1,5 @@
-// Deletes expired artifacts, revocations, one-time links and codes, unfinished social sign-ins, counts of failures, and
-// sessions of browsers.
+// Deletes expired rows of every table: artifacts, revocations, one-time links and codes, unfinished social sign-ins,
+// counts of failures, and sessions of browsers.
 import { type Database, query } from '@bay-booking/service/database/database';
 
 const conditions = [
