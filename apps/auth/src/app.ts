@@ -42,11 +42,10 @@ import { createArtifactStore } from './oidc/storage/artifacts.ts';
 import { createDeviceCodes } from './oidc/storage/device-codes.ts';
 import { createEndSession } from './oidc/storage/sessions.ts';
 import { createProofVerifier, nonceSecretOf } from './oidc/tokens/dpop.ts';
-import { createSendLogoutToken } from './oidc/tokens/logout-tokens.ts';
+import { createLogoutTokenSender } from './oidc/tokens/logout-tokens.ts';
 import { createReplayDetection } from './oidc/tokens/replay-detection.ts';
 import { createResourceServer } from './oidc/tokens/resource-server.ts';
 import { createTokenLifetimes } from './oidc/tokens/token-lifetimes.ts';
-import { createLogoutTokenSender } from './outbox/logout-tokens.ts';
 import { createMailSender } from './outbox/mailer.ts';
 import { createOutbox } from './outbox/outbox.ts';
 import { createPages } from './pages.ts';
@@ -96,12 +95,9 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   let manager: ProviderManager | undefined;
   const provider = () => (manager as ProviderManager).provider();
   const mailSender = createMailSender(config, logger);
-  const logoutTokenSender = createLogoutTokenSender(
-    audit,
-    createSendLogoutToken(provider),
-    // The first check may come before the manager has tried to load the keys.
-    () => manager?.isReady() === true,
-  );
+  // The first check may come before the manager has tried to load the keys.
+  const isReady = (): boolean => manager?.isReady() === true;
+  const logoutTokenSender = createLogoutTokenSender({ provider, audit, isReady });
   const senders = { mail: mailSender.sender, 'logout-token': logoutTokenSender };
   const outbox = createOutbox({ db, logger, metrics, senders });
   const services = createServices({ config, logger, db, audit, outbox, createCounter });

@@ -21,7 +21,7 @@ import type { ShowAccount } from './page.ts';
 
 const wrongPassword = 'The current password is wrong.';
 
-export function createPasswordChange(parts: {
+export function createPasswordChange(options: {
   readonly show: ShowAccount;
   readonly accounts: AccountStore;
   readonly factors: FactorStore;
@@ -32,7 +32,7 @@ export function createPasswordChange(parts: {
   readonly newPasswordLimit: UsageLimit;
   readonly audit: Audit;
 }): SignedInHandler {
-  const { show, accounts, factors, sessionStore, devices, signIn, emails, newPasswordLimit, audit } = parts;
+  const { show, accounts, factors, sessionStore, devices, signIn, emails, newPasswordLimit, audit } = options;
 
   /**
    * Checks the password like a sign-in: wrong passwords can lock the account. Returns nothing if the password is right.

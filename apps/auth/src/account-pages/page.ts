@@ -32,7 +32,7 @@ const notices: Readonly<Record<string, string>> = {
   verification: "We've sent you a link to confirm your address.",
 };
 
-export function createAccountPage(parts: {
+export function createAccountPage(options: {
   readonly site: Site;
   readonly factors: FactorStore;
   readonly socialIdentities: SocialIdentityStore;
@@ -42,7 +42,7 @@ export function createAccountPage(parts: {
   readonly providers: SocialProviders;
   readonly scopes: ScopeTable;
 }): ShowAccount {
-  const { site, factors, socialIdentities, sessionStore, consents, members, providers, scopes } = parts;
+  const { site, factors, socialIdentities, sessionStore, consents, members, providers, scopes } = options;
   return async (response, signedIn, state) => {
     const { account, sessionId } = signedIn;
     const [browsers, applications, linked, memberships, hasSecondFactor] = await Promise.all([

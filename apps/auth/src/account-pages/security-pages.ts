@@ -46,7 +46,7 @@ const mailCodeEnded = 'The code from the e-mail has expired, or too many wrong c
 const setUpCookie = '_setup';
 const setUpSeconds = 15 * 60;
 
-export function securityRoutes(parts: {
+export function securityRoutes(options: {
   readonly site: Site;
   readonly factors: FactorStore;
   readonly emails: AccountEmails;
@@ -58,7 +58,8 @@ export function securityRoutes(parts: {
   readonly passkeys: Passkeys;
   readonly addFactorToSession: StartSession['addFactorToSession'];
 }): Router {
-  const { site, factors, emails, audit, config, cookies, confirmationCodes, sessionStore, addFactorToSession } = parts;
+  const { site, factors, emails, audit, config, cookies, confirmationCodes, sessionStore, addFactorToSession } =
+    options;
   const box = createSecretBox(config.encryptionKeys);
   const setUpOwner = ({ account, sessionId }: SignedIn): string => `set-up of ${account.id} in ${sessionId}`;
 
@@ -300,7 +301,7 @@ export function securityRoutes(parts: {
       action: withReturn(`${path}/passkey`, request),
       cancel: withReturn(path, request),
       name: name ?? describeBrowser(request.get('user-agent') ?? null),
-      options: JSON.stringify(await parts.passkeys.creationOptions(account, passkeys)),
+      options: JSON.stringify(await options.passkeys.creationOptions(account, passkeys)),
     };
     const page = { title: 'Add a passkey', script: 'passkeys', ...state } as const;
     return site.show(response, '/account-pages/views/passkey', data, page);
@@ -316,7 +317,7 @@ export function securityRoutes(parts: {
       showPasskeyForm(response, signedIn, { validationErrors: [error], status: 400, name });
     const nameError = validateName(name, 'Enter a name, such as the name of your phone.');
     if (nameError) return showError({ field: 'name', text: nameError });
-    const passkey = await parts.passkeys.create(account.id, name, rawField(request, 'passkey'));
+    const passkey = await options.passkeys.create(account.id, name, rawField(request, 'passkey'));
     if (!passkey) return showError({ field: 'passkey', text: 'The passkey was not accepted. Try again.' });
     const mailCodeError = await checkMailCode(request, signedIn);
     if (mailCodeError) return showError({ field: 'mailCode', text: mailCodeError });

@@ -28,7 +28,7 @@ const csrfContext = 'second-factor';
 /** A recovery code with spaces. */
 const maxCodeLength = 40;
 
-export function secondFactorRoutes(parts: {
+export function secondFactorRoutes(options: {
   readonly site: Site;
   readonly accounts: AccountStore;
   readonly factors: FactorStore;
@@ -43,7 +43,7 @@ export function secondFactorRoutes(parts: {
   readonly startSession: StartSession['startSession'];
   readonly askForMissingFactor: StartSession['askForMissingFactor'];
 }): Router {
-  const { site, accounts, factors, pendingSignIns, cookies, devices, sessions, startSession, audit } = parts;
+  const { site, accounts, factors, pendingSignIns, cookies, devices, sessions, startSession, audit } = options;
 
   const browserSecretOf = (request: Request, response: Response): string =>
     cookies.get(request, response, pendingSignInCookie) ?? '';
@@ -74,7 +74,7 @@ export function secondFactorRoutes(parts: {
       username: account.username,
       passkey: passkeys.length > 0 && {
         kind: 'get',
-        options: JSON.stringify(await parts.passkeys.secondFactorOptions(account.id, passkeys)),
+        options: JSON.stringify(await options.passkeys.secondFactorOptions(account.id, passkeys)),
       },
       hasAuthenticatorApp: authenticatorApp !== undefined,
       startAgain: signInPageOf(signIn, { again: true }),
@@ -115,15 +115,15 @@ export function secondFactorRoutes(parts: {
     };
     if (!credential && code === '') return showError('Enter the code from your authenticator app, or a recovery code.');
     const device = devices.find(request, response, account);
-    const attempt = await parts.attempts.beginSecondFactor(account, request.ip ?? '', device);
+    const attempt = await options.attempts.beginSecondFactor(account, request.ip ?? '', device);
     if ('retryAfter' in attempt) return showLocked(attempt.retryAfter);
-    const used = credential ? await parts.passkeys.useAsSecondFactor(account.id, credential) : undefined;
+    const used = credential ? await options.passkeys.useAsSecondFactor(account.id, credential) : undefined;
     const factor = used ? 'passkey' : !credential && (await factors.useCode(account.id, code));
     const lockout = factor ? await attempt.succeeded({ isComplete: true }) : await attempt.failed();
     if (!factor) {
       const reason = credential ? 'passkey not accepted' : 'wrong or used code';
       audit.record({ kind: 'factor.refused', ...event, detail: { reason } });
-      await parts.attempts.warnAboutWrongFactors(account);
+      await options.attempts.warnAboutWrongFactors(account);
     }
     if (lockout) return showLocked(lockout.retryAfter);
     if (!factor) {
@@ -137,7 +137,7 @@ export function secondFactorRoutes(parts: {
     audit.record({ kind: 'factor.used', ...event, detail: { factor } });
     if (factor === 'recovery code') {
       const { recoveryCodes } = await factors.list(account.id);
-      await parts.emails.sendFactorChanged(account, `A recovery code was used (${recoveryCodes} left)`);
+      await options.emails.sendFactorChanged(account, `A recovery code was used (${recoveryCodes} left)`);
       site.noticeCodesLeft(request, response, recoveryCodes);
     }
     await complete(request, response, user, used ? 'pop' : 'otp');
@@ -156,7 +156,7 @@ export function secondFactorRoutes(parts: {
     const signedIn = await sessions.current(request, response);
     if (!signedIn) return response.redirect(303, signInPath(returnTo));
     if (hasTwoFactors(signedIn)) return response.redirect(303, returnTo);
-    await parts.askForMissingFactor(request, response, signedIn, { returnTo });
+    await options.askForMissingFactor(request, response, signedIn, { returnTo });
   };
 
   const router = Router();

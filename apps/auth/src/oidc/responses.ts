@@ -38,7 +38,7 @@ const libraryDocumentHeaders = {
 /** Must be registered first, because middleware gets only the errors of later middleware. */
 export function registerResponseMiddleware(
   provider: Provider,
-  parts: {
+  options: {
     readonly logger: Logger;
     readonly pages: ProviderPages;
     readonly scopes: ScopeTable;
@@ -46,7 +46,7 @@ export function registerResponseMiddleware(
     readonly resource: ResourceServer;
   },
 ): void {
-  const { config, logger, pages, resource, scopes } = parts;
+  const { config, logger, pages, resource, scopes } = options;
   const showNotFound = async (ctx: KoaContextWithOIDC): Promise<void> => {
     const page = { status: 404, error: 'not_found', description: 'There is no such page.' };
     showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status: 404 });
@@ -113,7 +113,7 @@ function respondToWrongMethod(ctx: KoaContextWithOIDC): void {
 }
 
 /** Corrects the discovery document of oidc-provider (OpenID Connect Discovery 1.0, RFC 8414). */
-export function correctDiscoveryDocument(ctx: KoaContextWithOIDC, scopes: ScopeTable): void {
+function correctDiscoveryDocument(ctx: KoaContextWithOIDC, scopes: ScopeTable): void {
   const document = ctx.body as Record<string, readonly string[]>;
   const authMethods = document.token_endpoint_auth_methods_supported;
   const assertionAlgorithms = document.token_endpoint_auth_signing_alg_values_supported;

@@ -10,10 +10,10 @@ import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jo
 
 /** ES256 signs access tokens. For id_tokens, each client chooses. The default of OpenID Connect is RS256. */
 export const signingAlgorithms = ['ES256', 'RS256'] as const;
-export type SigningAlgorithm = (typeof signingAlgorithms)[number];
+type SigningAlgorithm = (typeof signingAlgorithms)[number];
 
 /** Every state is published, but only a current key signs. */
-export type KeyState = 'next' | 'current' | 'retired';
+type KeyState = 'next' | 'current' | 'retired';
 
 export interface SigningKey {
   readonly kid: string;

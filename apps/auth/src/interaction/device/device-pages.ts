@@ -37,7 +37,7 @@ const csrfContext = 'device';
 /** The maximum length of the input field. A user may type spaces between the characters of a code. */
 const maxLength = 20;
 
-export function devicePages(parts: {
+export function devicePages(options: {
   readonly site: Site;
   readonly sessions: BrowserSessions;
   readonly csrfTokens: CsrfTokens;
@@ -45,7 +45,7 @@ export function devicePages(parts: {
   readonly findDeviceRequest: FindDeviceRequest;
   readonly audit: Audit;
 }): Router {
-  const { site, sessions, csrfTokens, userCodeGuard, findDeviceRequest, audit } = parts;
+  const { site, sessions, csrfTokens, userCodeGuard, findDeviceRequest, audit } = options;
 
   /** Returns the address, and the session or else the browser, for which wrong codes are counted. */
   const guardKeysOf = async (request: Request, response: Response) => {

@@ -38,7 +38,7 @@ const linkExpired: MessagePage = {
   links: accountLinks,
 };
 
-export function emailVerificationRoutes(parts: {
+export function emailVerificationRoutes(options: {
   readonly site: Site;
   readonly accounts: AccountStore;
   readonly emails: AccountEmails;
@@ -49,7 +49,7 @@ export function emailVerificationRoutes(parts: {
   readonly sessionStore: SessionStore;
   readonly audit: Audit;
 }): Router {
-  const { site, accounts, emails, links, factors, socialIdentities, providers, sessionStore, audit } = parts;
+  const { site, accounts, emails, links, factors, socialIdentities, providers, sessionStore, audit } = options;
 
   const tokenOf = (request: Request): string => queryText(request, 'token') ?? '';
 

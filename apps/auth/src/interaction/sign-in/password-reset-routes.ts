@@ -29,7 +29,7 @@ const linkExpired: MessagePage = {
   ],
 };
 
-export function passwordResetRoutes(parts: {
+export function passwordResetRoutes(options: {
   readonly site: Site;
   readonly accounts: AccountStore;
   readonly links: OneTimeLinks;
@@ -42,7 +42,7 @@ export function passwordResetRoutes(parts: {
   readonly attempts: SignInAttempts;
   readonly startSession: StartSession['startSession'];
 }): Router {
-  const { site, accounts, links, emails, sessionStore, clients, audit } = parts;
+  const { site, accounts, links, emails, sessionStore, clients, audit } = options;
 
   const showRequest = (response: Response, state: FormState = {}): Promise<void> => {
     const username = field(response.req, 'username');
@@ -71,7 +71,7 @@ export function passwordResetRoutes(parts: {
       const error = { field: 'username', text: 'Enter your e-mail address or user name.' };
       return showRequest(response, { validationErrors: [error], status: 400 });
     }
-    const retryAfter = await parts.resetLinkLimit.use(request.ip ?? '');
+    const retryAfter = await options.resetLinkLimit.use(request.ip ?? '');
     if (retryAfter > 0) {
       return showRequest(response, tooMany(response, retryAfter, 'Too many links were requested.'));
     }
@@ -90,7 +90,7 @@ export function passwordResetRoutes(parts: {
   const changePassword = withAccount(async (request, response, account) => {
     const { id, username } = account;
     const about = [username, account.name ?? '', account.email ?? ''];
-    const chosen = await hashNewPassword(response, { about, limit: parts.newPasswordLimit, limitKey: id });
+    const chosen = await hashNewPassword(response, { about, limit: options.newPasswordLimit, limitKey: id });
     if ('errors' in chosen) return showNewPassword(response, username, chosen.errors);
     const { passwordHash } = chosen;
     // Of several requests with the same link, only one gets the owner.
@@ -100,11 +100,11 @@ export function passwordResetRoutes(parts: {
     });
     if (!owner) return site.showMessage(response, linkExpired);
     await sessionStore.endEverything(id);
-    await parts.attempts.resetFailures(account);
+    await options.attempts.resetFailures(account);
     audit.record({ kind: 'password.reset', accountId: id, address: request.ip });
     await emails.sendPasswordChanged(account);
     const user = { account: { ...account, passwordHash }, amr: ['pwd'] };
-    await parts.startSession(request, response, user, { returnTo: '/reset-password/done' });
+    await options.startSession(request, response, user, { returnTo: '/reset-password/done' });
   });
 
   const showDone: SignedInHandler = async (_request, response, { account }) => {

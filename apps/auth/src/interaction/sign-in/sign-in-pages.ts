@@ -38,7 +38,7 @@ type ContextHandler = (request: Request, response: Response, context: SignInCont
 
 export type SignInPages = ReturnType<typeof createSignInPages>;
 
-export function createSignInPages(parts: {
+export function createSignInPages(options: {
   readonly site: Site;
   readonly devices: DeviceCookies;
   readonly accounts: AccountStore;
@@ -63,7 +63,7 @@ export function createSignInPages(parts: {
     emails,
     audit,
     passkeys,
-  } = parts;
+  } = options;
 
   const showSignIn = async (
     response: Response,
@@ -156,7 +156,7 @@ export function createSignInPages(parts: {
     const showError = (text: string): Promise<void> =>
       showSignIn(response, context, { validationErrors: [{ field: 'passkey', text }], status: 400 });
     // Only the IP address counts: whoever knows the id of a passkey must not lock its owner out.
-    const attempt = await parts.attempts.beginSocial(request.ip ?? '');
+    const attempt = await options.attempts.beginSocial(request.ip ?? '');
     const showLocked = (retryAfter: number): Promise<void> =>
       showSignIn(response, context, tooMany(response, retryAfter, 'Too many sign-ins have failed.'));
     if ('retryAfter' in attempt) return showLocked(attempt.retryAfter);
@@ -175,8 +175,8 @@ export function createSignInPages(parts: {
           : 'This passkey cannot sign in here. Try again, or sign in another way.',
       );
     }
-    await parts.factors.recordPasskeyUse(used.passkey.id);
-    await parts.attempts.resetFailures(account, { isComplete: true });
+    await options.factors.recordPasskeyUse(used.passkey.id);
+    await options.attempts.resetFailures(account, { isComplete: true });
     return startSession(request, response, { account, amr: ['pop', mfa] }, context.next);
   };
 

@@ -26,7 +26,7 @@ const cookieLifetimeSeconds = 3600;
 
 export type SocialRoutes = ReturnType<typeof createSocialRoutes>;
 
-export function createSocialRoutes(parts: {
+export function createSocialRoutes(options: {
   readonly cookies: BrowserCookies;
   readonly interactions: Interactions;
   readonly providers: SocialProviders;
@@ -39,7 +39,7 @@ export function createSocialRoutes(parts: {
   readonly factors: FactorStore;
   readonly startSession: StartSession['startSession'];
 }) {
-  const { cookies, interactions, providers, authorizationFlow, site, sessions, socialIdentities, audit } = parts;
+  const { cookies, interactions, providers, authorizationFlow, site, sessions, socialIdentities, audit } = options;
 
   const showFailure = (response: Response, name: string, purpose: FlowPurpose, failure: Failure): Promise<void> =>
     site.showMessage(response, failurePage(name, titleOfProvider(providers, name), purpose, failure));
@@ -105,7 +105,7 @@ export function createSocialRoutes(parts: {
       return showNotAdded('Confirm your e-mail address first. Then add the provider again.');
     }
     audit.record({ kind: 'social.linked', accountId, address: request.ip, detail: { provider } });
-    await parts.emails.sendSocialLinked(signedIn.account, title);
+    await options.emails.sendSocialLinked(signedIn.account, title);
     response.redirect(303, '/account?done=linked');
   };
 
@@ -129,7 +129,7 @@ export function createSocialRoutes(parts: {
     const interaction = interactionUid === null ? undefined : await interactions.findByUid(interactionUid);
     const needsProof = interaction?.needsFreshSignIn === true && isFresh !== true;
     if (needsProof && isFresh === false) return refuseOldSignIn(request, response, name, purpose);
-    const account = await parts.socialIdentities.findOrCreateAccount(identity);
+    const account = await options.socialIdentities.findOrCreateAccount(identity);
     if (account.disabledAt) {
       const detail = { reason: 'account disabled' };
       audit.record({ kind: 'sign-in.refused', accountId: account.id, address: request.ip, detail });
@@ -138,10 +138,10 @@ export function createSocialRoutes(parts: {
     // `fed` (federated) means that another provider has authenticated the user.
     const user = { account, signedInAt, acr: `idp:${name}`, amr: ['fed'] };
     // A second factor proves that the user is there.
-    if (interaction && needsProof && !(await parts.factors.hasSecondFactor(account.id))) {
-      return parts.startSession(request, response, user, { returnTo: freshSignInPath(interaction.uid) });
+    if (interaction && needsProof && !(await options.factors.hasSecondFactor(account.id))) {
+      return options.startSession(request, response, user, { returnTo: freshSignInPath(interaction.uid) });
     }
-    await parts.startSession(request, response, user, destinationOf(purpose));
+    await options.startSession(request, response, user, destinationOf(purpose));
   };
 
   /** Makes the sign-in fresh of a user who has just signed in again at the provider. */
@@ -162,7 +162,7 @@ export function createSocialRoutes(parts: {
       });
     }
     const user = { account, acr: `idp:${name}`, amr: ['fed'] };
-    await parts.startSession(request, response, user, { returnTo: purpose.returnTo ?? '/account' });
+    await options.startSession(request, response, user, { returnTo: purpose.returnTo ?? '/account' });
   };
 
   const router = Router();

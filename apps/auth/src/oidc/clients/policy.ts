@@ -101,7 +101,7 @@ function withoutOfflineAccess(requested: readonly string[]): readonly string[] {
 }
 
 /** Compares all hashes, so that the time does not reveal which one matches. */
-export function matchesSecret(presented: string, storedHashes: readonly string[]): boolean {
+function matchesSecret(presented: string, storedHashes: readonly string[]): boolean {
   const presentedHash = hash('sha256', presented, 'buffer');
   let matches = false;
   for (const storedHash of storedHashes) {

@@ -24,7 +24,7 @@ export const ownMetadata = [
   ...clientSettingNames,
 ] as const;
 
-export interface OwnMetadata extends ClientSettings {
+interface OwnMetadata extends ClientSettings {
   readonly kind: ClientKind;
   readonly pkce: PkcePolicy;
   /** Space-separated. */

@@ -12,7 +12,7 @@ import { createPushedRequestAdapter } from './pushed-requests.ts';
 import { createRefreshTokenAdapter } from './refresh-tokens.ts';
 import { createSessionAdapter, type EndSession } from './sessions.ts';
 
-export function createAdapter(parts: {
+export function createAdapter(options: {
   readonly artifacts: ArtifactStore;
   readonly clients: ClientStore;
   readonly deviceCodes: DeviceCodes;
@@ -21,7 +21,7 @@ export function createAdapter(parts: {
   readonly lifetimes: { readonly interaction: number };
   readonly endSession: EndSession;
 }): (model: string) => Adapter {
-  const { artifacts, clients, deviceCodes, scopes } = parts;
+  const { db, artifacts, clients, deviceCodes, scopes, lifetimes, endSession } = options;
   /** Every request reads the database, so a disabled client is rejected at once. */
   const findClient = async (id: string) => {
     const client = await orUnavailable(() => clients.findActive(id));
@@ -34,17 +34,17 @@ export function createAdapter(parts: {
         // oidc-provider never writes clients: they are imported, or created in the portal.
         return { ...adapter, find: findClient };
       case 'AuthorizationCode':
-        return createSourceAdapter(model, adapter, parts);
+        return createSourceAdapter(model, adapter, { db });
       case 'DeviceCode':
         return deviceCodes.adapter;
       case 'Grant':
         return createGrantAdapter(adapter);
       case 'PushedAuthorizationRequest':
-        return createPushedRequestAdapter(adapter, parts);
+        return createPushedRequestAdapter(adapter, { db, lifetimes });
       case 'RefreshToken':
-        return createRefreshTokenAdapter(createSourceAdapter(model, adapter, parts), parts);
+        return createRefreshTokenAdapter(createSourceAdapter(model, adapter, { db }), { db });
       case 'Session':
-        return createSessionAdapter(adapter, parts);
+        return createSessionAdapter(adapter, { db, endSession });
       default:
         return adapter;
     }

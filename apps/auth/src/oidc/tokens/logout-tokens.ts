@@ -1,7 +1,9 @@
-// Sends logout tokens to clients (OpenID Connect Back-Channel Logout 1.0 section 2.5).
+// Sends logout tokens to the clients of ended sessions (OpenID Connect Back-Channel Logout 1.0 section 2.5;
+// docs/behaviour-auth.md, "Back-channel logout"). A token is never sent again.
 import { AddressNotAllowed } from '@bay-booking/service/outbound/client';
 import type { Provider } from 'oidc-provider';
-import type { LogoutResult, SendLogoutToken } from '../../outbox/logout-tokens.ts';
+import type { Audit } from '../../audit/audit.ts';
+import type { OutboxSender } from '../../outbox/outbox.ts';
 import type { RegisteredClient } from '../clients/registered-client.ts';
 
 type BackchannelLogout = (this: RegisteredClient, accountId: string, sid: string | undefined) => Promise<void>;
@@ -22,9 +24,29 @@ export function disableAutomaticLogoutTokens(provider: Provider): void {
   client.backchannelLogout = async () => {};
 }
 
-export const createSendLogoutToken =
-  (provider: () => Provider): SendLogoutToken =>
-  async ({ clientId, accountId, sid }) => {
+/** The outcome `not_registered` means that the client is disabled, deleted or has no logout URL any more. */
+const outcomes = ['sent', 'rejected', 'address_not_allowed', 'timeout', 'failed', 'not_registered', 'expired'] as const;
+
+interface LogoutResult {
+  readonly outcome: (typeof outcomes)[number];
+  readonly status?: number;
+  /** The error code of a failed connection, such as `ECONNREFUSED`. */
+  readonly reason?: string | undefined;
+}
+
+/** After an hour, the user has probably signed in again. A token that has no `sid` would end the new session too. */
+const maxAgeSeconds = 3_600;
+
+export function createLogoutTokenSender({
+  provider,
+  audit,
+  isReady,
+}: {
+  readonly provider: () => Provider;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly isReady: () => boolean;
+}): OutboxSender {
+  const send = async (clientId: string, accountId: string, sid: string | null): Promise<LogoutResult> => {
     try {
       const client = (await provider().Client.find(clientId)) as (RegisteredClient & LogoutClient) | undefined;
       if (client?.backchannelLogoutUri === undefined) return { outcome: 'not_registered' };
@@ -34,6 +56,22 @@ export const createSendLogoutToken =
       return failureOf(error as Error);
     }
   };
+
+  return {
+    results: outcomes,
+    isRepeatable: false,
+    isReady,
+    send: async ({ target: clientId, accountId, payload, ageSeconds }) => {
+      const account = accountId ?? '';
+      const { sid } = payload as { readonly sid: string | null };
+      const isTooOld = ageSeconds > maxAgeSeconds;
+      const result: LogoutResult = isTooOld ? { outcome: 'expired' } : await send(clientId, account, sid);
+      const kind = result.outcome === 'sent' ? 'logout-token.sent' : 'logout-token.failed';
+      audit.record({ kind, clientId, accountId: account, detail: { ...result } });
+      return { result: result.outcome };
+    },
+  };
+}
 
 /** The message of an error may contain the logout address, which may contain a secret. */
 function failureOf(error: Error & { response?: Response; code?: unknown }): LogoutResult {

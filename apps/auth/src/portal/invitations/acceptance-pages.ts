@@ -32,7 +32,7 @@ const csrfContext = 'invitation';
 const maxTokenLength = 200;
 const pathOf = (token: string): string => `/portal/invitation?token=${encodeURIComponent(token)}`;
 
-export function acceptanceRoutes(parts: {
+export function acceptanceRoutes(options: {
   readonly site: Site;
   readonly sessions: BrowserSessions;
   readonly accounts: AccountStore;
@@ -44,7 +44,7 @@ export function acceptanceRoutes(parts: {
   readonly startSession: StartSession['startSession'];
   readonly pages: PortalPages;
 }): Router {
-  const { site, sessions, accounts, invitationStore, acceptances, audit, facilityEmails, pages } = parts;
+  const { site, sessions, accounts, invitationStore, acceptances, audit, facilityEmails, pages } = options;
 
   const showRefusal = (response: Response, status: number, title: string, text: string): Promise<void> =>
     site.showMessage(response, {
@@ -126,7 +126,7 @@ export function acceptanceRoutes(parts: {
     });
     if (validationErrors.length > 0) return show(response, context, { validationErrors, name, status: 400 });
     const about = [name, invitation.email, invitation.facilityName];
-    const chosen = await hashNewPassword(response, { about, limit: parts.newPasswordLimit, limitKey: invitation.id });
+    const chosen = await hashNewPassword(response, { about, limit: options.newPasswordLimit, limitKey: invitation.id });
     if ('errors' in chosen) return show(response, context, { ...chosen.errors, name });
 
     const outcome = await acceptances.acceptWithNewAccount(token, { name: name || null, ...chosen });
@@ -141,7 +141,7 @@ export function acceptanceRoutes(parts: {
     const detail = { by: 'invitation' };
     audit.record({ kind: 'account.registered', accountId: account.id, address: request.ip, detail });
     const returnTo = await complete(response, context, account.id);
-    await parts.startSession(request, response, { account, amr: ['pwd'] }, { returnTo });
+    await options.startSession(request, response, { account, amr: ['pwd'] }, { returnTo });
   };
 
   /** Runs the handler if the link belongs to an open invitation. Otherwise shows why the link does not work. */

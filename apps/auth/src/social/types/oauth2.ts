@@ -5,6 +5,7 @@ import {
   endpointUrl,
   identityFrom,
   NativeTokenError,
+  nonEmptyText,
   ProfileError,
   type ProviderType,
   type SocialProvider,

@@ -6,6 +6,7 @@ import {
   endpointUrl,
   identityFrom,
   NativeTokenError,
+  nonEmptyText,
   ProfileError,
   type ProviderType,
   type SocialProvider,
