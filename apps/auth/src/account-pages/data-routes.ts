@@ -68,7 +68,7 @@ export function accountDataRoutes({
     site.forSignedIn(async (_request, response, { account }) => {
       const facilities = await findSolelyOwned(db, account.id);
       if (facilities.length > 0) return showOnlyOwner(response, facilities);
-      const data = { account, button: 'Delete the account', danger: true, cancel: '/account' };
+      const data = { account, button: 'Delete the account', isDangerous: true, cancel: '/account' };
       return site.show(response, '/account-pages/delete', data, { title: 'Delete your account?' });
     }, fresh),
   );

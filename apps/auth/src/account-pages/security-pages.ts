@@ -360,7 +360,7 @@ export function securityRoutes(options: {
       if (page === 'passkey' ? !passkey : !authenticatorApp) return response.redirect(303, path);
       const name = passkey ? `the passkey “${passkey.name}”` : 'the authenticator app';
       const isLast = passkeys.length + (authenticatorApp ? 1 : 0) === 1;
-      const data = { id, isLast, recoveryCodes, button: 'Remove', danger: true, cancel: path };
+      const data = { id, isLast, recoveryCodes, button: 'Remove', isDangerous: true, cancel: path };
       return site.show(response, '/account-pages/views/remove', data, { title: `Remove ${name}?` });
     };
     const submit: SignedInHandler = async (request, response, signedIn) => {

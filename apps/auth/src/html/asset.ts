@@ -28,7 +28,7 @@ const webAuthnBundle = join(dirname(require.resolve('@simplewebauthn/browser')),
 const sharedIcon = require.resolve('@bay-booking/service/http/page-icon.svg');
 const sharedStyles = require.resolve('@bay-booking/service/http/page-styles.css');
 /** The files in styles/. A later one overrides an earlier one. */
-const styleSheets = ['elements', 'layout', 'cards', 'forms', 'sign-in', 'lists', 'portal', 'preferences'];
+const styleSheets = ['content', 'tables', 'forms', 'page'];
 
 export const assets = {
   styles: createAsset(

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { Eta } from 'eta';
 import { assets } from './asset.ts';
+import type { FormError } from './forms.ts';
 import { formatDuration, formatTime } from './time-format.ts';
 
 const eta = new Eta({
@@ -30,6 +31,8 @@ export interface PageLink {
 /** The data of the template layout.eta. */
 export interface Layout {
   readonly title: string;
+  /** The errors of a form. Templates also get `errors`: the texts by the name of the field. */
+  readonly validationErrors?: readonly FormError[] | undefined;
   readonly user?: LayoutUser | undefined;
   /** The number of recovery codes that are left, after a sign-in with one. */
   readonly codesLeft?: number | undefined;
@@ -46,13 +49,32 @@ export interface Layout {
 const displayAddress = (address: string | null): string | undefined =>
   address?.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
 
-/** Functions that every template of a page can call, for example as `it.formatTime(date)`. */
-const functions = { formatTime, formatDuration, displayAddress };
+/** The HTML of a time. `isShort` leaves out the time zone, for a page that names it once. */
+const time = (date: Date, timeZone?: string, { isShort = false } = {}): string =>
+  eta.render('/html/views/time', { ...formatTime(date, timeZone), isShort });
+
+/** The attributes of fields that several forms have (views/field.eta). */
+const inputs = {
+  email: { autocomplete: 'username', inputmode: 'email', maxlength: 254, verbatim: true },
+  code: { autocomplete: 'one-time-code', inputmode: 'numeric', maxlength: 20, verbatim: true },
+  name: { autocomplete: 'off', maxlength: 100 },
+  password: { type: 'password', autocomplete: 'current-password', maxlength: 256 },
+  newPassword: {
+    type: 'password',
+    autocomplete: 'new-password',
+    minlength: 8,
+    maxlength: 256,
+    hint: 'Use at least 8 characters. A few unrelated words make a good password.',
+  },
+};
+
+/** What every template of a page can use, for example as `it.time(date)`. */
+const common = { time, formatDuration, displayAddress, inputs };
 
 /** `template` is the name of a template in views/, or a path below src/ such as `/portal/views/home`. */
 export const renderPage = (template: string, data: object, layout: Layout): string =>
   eta.render(template.startsWith('/') ? template : `/html/views/${template}`, {
-    ...functions,
+    ...common,
     ...data,
     layout,
     assets,

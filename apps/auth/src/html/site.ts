@@ -4,7 +4,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import type { BrowserCookies } from '../http/browser-cookies.ts';
 import type { CsrfTokens } from './csrf-tokens.ts';
 import { createErrorHandler, errorMessages, wayOn } from './error-page.ts';
-import { errorsByField, type FormError, rawField, readForm } from './forms.ts';
+import { errorsByField, rawField, readForm } from './forms.ts';
 import { localPath, signInPath } from './local-path.ts';
 import { type FindLayoutUser, type Layout, type LayoutUser, type PageLink, renderPage } from './render.ts';
 import { type HtmlOptions, sendHtml } from './response-headers.ts';
@@ -16,8 +16,6 @@ export interface Page extends HtmlOptions, Omit<Layout, 'user' | 'codesLeft'> {
    * form accepts. A page with a form for users who are not signed in must therefore set this value.
    */
   readonly csrfContext?: string | undefined;
-  /** The errors of a form. Templates get the list as `validationErrors`, and the errors by field name as `errors`. */
-  readonly validationErrors?: readonly FormError[] | undefined;
 }
 
 /** The errors with which a page shows its form again, and the status of the response. */
@@ -77,21 +75,11 @@ export function createSite({ findSignedIn, csrfTokens, cookies }: SiteOptions) {
   const show = async (response: Response, template: string, data: object, page: Page): Promise<void> => {
     const { req: request } = response;
     const signedIn = await findSignedIn(request, response);
-    const { title, width, script, breadcrumbs, notice, validationErrors = [] } = page;
     const csrf = csrfTokens.issue(request, response, page.csrfContext ?? signedIn?.sessionId ?? 'anonymous');
     const html = renderPage(
       template,
-      { path: request.path, ...data, csrf, validationErrors, errors: errorsByField(validationErrors) },
-      {
-        // Screen readers read the title first, so it says whether the form has errors.
-        title: validationErrors.length > 0 ? `Error: ${title}` : title,
-        user: toLayoutUser(response, signedIn),
-        codesLeft: signedIn && takeCodesLeft(response),
-        width,
-        script,
-        breadcrumbs,
-        notice,
-      },
+      { path: request.path, ...data, csrf, errors: errorsByField(page.validationErrors ?? []) },
+      { ...page, user: toLayoutUser(response, signedIn), codesLeft: signedIn && takeCodesLeft(response) },
     );
     sendHtml(response, html, page);
   };

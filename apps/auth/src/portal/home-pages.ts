@@ -51,15 +51,22 @@ export function homeRoutes({
         roleName: roleNames[facility.role],
         path: isManaging(facility.role) ? facilityPath(facility.id) : undefined,
       }));
-      return pages.show(
-        response,
-        'home',
-        { facilities: listed, username: account.username },
-        listed.length > 0
-          ? { title: 'Your facilities', width: 'wide', notice }
-          : // Without a role at a facility, the user may not use the portal.
-            { title: 'You have no facility yet', status: 403 },
-      );
+      if (listed.length > 0) {
+        return pages.show(
+          response,
+          'home',
+          { facilities: listed },
+          { title: 'Your facilities', width: 'wide', notice },
+        );
+      }
+      return site.showMessage(response, {
+        status: 403,
+        title: 'You have no facility yet',
+        text:
+          'The portal is for people who run a driving range, and for the software that manages its bookings. Do you ' +
+          `work at a driving range? Ask its owner to invite ${account.username}. You get the invitation by e-mail.`,
+        links: [{ href: '/account', text: 'Your account' }],
+      });
     }),
   );
   return router;

@@ -77,7 +77,6 @@ export function createSignInPages(options: {
       'sign-in',
       {
         context,
-        notice: cancelNotice(response.req, context),
         username: username ?? reauthenticate?.account.username ?? loginHint,
         isReauthentication: reauthenticate !== undefined,
         passkey: { kind: 'get', optionsUrl: passkeyOptionsPath, autofill: confirming === undefined },
@@ -91,6 +90,7 @@ export function createSignInPages(options: {
         csrfContext,
         allowExternalFormTargets,
         script: 'passkeys',
+        notice: cancelNotice(response.req, context),
         ...state,
       },
     );

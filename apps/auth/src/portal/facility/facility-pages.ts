@@ -122,7 +122,7 @@ export function facilityRoutes({
           mayChange: mayInvite(facility.role, invitation.role),
         })),
         invitableRoles: invitableBy(facility.role).map((name) => ({
-          name,
+          value: name,
           text: `${roleNames[name]}, for ${accountKindFor(name) === 'service' ? 'software' : 'a person'}`,
         })),
         mayRequireSecondFactor: facility.role === 'owner',

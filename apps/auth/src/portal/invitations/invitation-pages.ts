@@ -80,7 +80,7 @@ export function invitationRoutes({
         invitation,
         roleName: roleNames[invitation.role],
         button: 'Withdraw the invitation',
-        danger: true,
+        isDangerous: true,
         cancel: facility.path,
       },
       { title: 'Withdraw this invitation?', breadcrumbs: breadcrumbsBelowFacility(facility) },

@@ -126,7 +126,7 @@ export function memberRoutes({
       isSelf,
       roleName: roleNames[member.role],
       button: isSelf ? 'Leave the facility' : 'Revoke the role',
-      danger: true,
+      isDangerous: true,
       cancel: facility.path,
     };
     const title = isSelf ? `Leave ${facility.name}?` : `Revoke the role of ${name}?`;

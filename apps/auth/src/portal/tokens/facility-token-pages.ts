@@ -74,7 +74,7 @@ export function facilityTokenRoutes({
         facility,
         timeZone: facility.timeZone,
         button: token.isForOthers ? `Revoke the token for ${facility.name}` : 'Revoke the token',
-        danger: true,
+        isDangerous: true,
         cancel: `${facility.path}/tokens`,
       },
       { title: `Revoke ${tokenNameOf(token)} of ${token.account}?`, breadcrumbs: breadcrumbsBelowFacility(facility) },

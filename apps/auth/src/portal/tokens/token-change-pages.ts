@@ -6,7 +6,7 @@ import { type Request, type Response, Router } from 'express';
 import type { ClientStore, PersonalAccessToken } from '../../clients/store.ts';
 import { field } from '../../html/forms.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
-import type { SignedInHandler, Site } from '../../html/site.ts';
+import type { FormState, SignedInHandler, Site } from '../../html/site.ts';
 import { formatDuration } from '../../html/time-format.ts';
 import type { FacilityEmails } from '../facility-emails.ts';
 import type { MemberStore } from '../members/member-store.ts';
@@ -87,15 +87,11 @@ export function tokenChangeRoutes({
           })
         : handler(request, response, context);
 
-  const showRotate = (
-    response: Response,
-    { token, timeZone }: TokenContext,
-    { status, error }: { status?: number; error?: string } = {},
-  ): Promise<void> => {
+  const showRotate = (response: Response, { token, timeZone }: TokenContext, state: FormState = {}): Promise<void> => {
     const { lifetimeSeconds } = token;
     const expiresAt = lifetimeSeconds === null ? undefined : new Date(Date.now() + lifetimeSeconds * 1000);
-    const form = { button: 'Create the new secret', cancel: '/portal', overlaps, formId: randomToken(), error };
-    const page = { title: `New secret for ${tokenNameOf(token)}`, status, breadcrumbs: [tokensBreadcrumb] };
+    const form = { button: 'Create the new secret', cancel: '/portal', overlaps, formId: randomToken() };
+    const page = { title: `New secret for ${tokenNameOf(token)}`, breadcrumbs: [tokensBreadcrumb], ...state };
     return pages.show(response, 'rotate', { token, timeZone, expiresAt, ...form }, page);
   };
 
@@ -119,7 +115,8 @@ export function tokenChangeRoutes({
           // How long the old secret still works.
           const overlapSeconds = overlaps.find(({ value }) => String(value) === field(request, 'overlap'))?.value;
           if (overlapSeconds === undefined) {
-            return showRotate(response, context, { status: 400, error: 'Choose one of these times.' });
+            const validationErrors = [{ field: 'overlap', text: 'Choose one of these times.' }];
+            return showRotate(response, context, { status: 400, validationErrors });
           }
           const actor = actorOf(request, signedIn);
           // A form without an id counts as submitted for the first time.
@@ -146,7 +143,7 @@ export function tokenChangeRoutes({
         pages.show(
           response,
           'revoke-token',
-          { token, timeZone, button: 'Revoke the token', danger: true, cancel: '/portal' },
+          { token, timeZone, button: 'Revoke the token', isDangerous: true, cancel: '/portal' },
           { title: `Revoke ${tokenNameOf(token)}?`, breadcrumbs: [tokensBreadcrumb] },
         ),
       ),

@@ -101,7 +101,6 @@ export function createTokenPages({
         facilities: facilities.map((facility) => ({
           ...facility,
           roleName: roleNames[facility.role],
-          isChosen: chosen?.includes(facility.id) ?? true,
         })),
         active: all
           .filter(({ isActive }) => isActive)
@@ -120,6 +119,7 @@ export function createTokenPages({
         ended: all.filter(({ isActive }) => !isActive),
         maxActiveTokens,
         maxTokenDays,
+        chosen: chosen ?? facilities.map(({ id }) => id),
         formId: randomToken(),
         values: { name, expiresInDays, access },
       },
