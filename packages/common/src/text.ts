@@ -46,6 +46,10 @@ export const isStorable = (text: string): boolean => text.isWellFormed() && !tex
 export const hasFormat = (format: keyof typeof textFormats, text: string): boolean =>
   text.isWellFormed() && expressions.get(format)?.test(text) === true;
 
+/** Whether a page would show nothing of the text. U+2800 is an empty Braille pattern. */
+export const isInvisible = (text: string): boolean =>
+  /^[\p{Default_Ignorable_Code_Point}\s\p{Cc}\p{Cf}\u2800]*$/u.test(text);
+
 /** Whether an id in a path is possible. `length` counts a character such as 🏌 twice. */
 export const isText = (text: string): boolean =>
   text !== '' && text.length <= 2 * length.maxLength && hasFormat('text', text);

@@ -5,7 +5,7 @@ import { validateName } from '../accounts/field-rules.ts';
 import { mayLinkIdentities, type SocialIdentityStore } from '../accounts/social-identity-store.ts';
 import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
-import { type FormError, field } from '../html/forms.ts';
+import { type FormError, field, idField } from '../html/forms.ts';
 import type { SignedIn } from '../html/signed-in.ts';
 import type { SignedInHandler, Site } from '../html/site.ts';
 import type { ConsentStore } from '../interaction/consent/consent-store.ts';
@@ -56,7 +56,7 @@ export function accountRoutes(options: {
 
   post('sessions/end', async (request, response, { account, sessionId }) => {
     // The form contains the id of the session that must end. A form without an id ends all except the current one.
-    const idToEnd = field(request, 'uid');
+    const idToEnd = idField(request, 'uid');
     const ended = await sessionStore.end(account.id, idToEnd ? { uid: idToEnd } : { allExcept: sessionId });
     if (ended > 0) {
       audit.record({ kind: 'session.revoked', accountId: account.id, address: request.ip, detail: { ended } });
@@ -66,7 +66,7 @@ export function accountRoutes(options: {
   });
 
   post('applications/revoke', async (request, response, { account }) => {
-    const client = field(request, 'client');
+    const client = idField(request, 'client');
     await consents.revoke(account.id, client);
     audit.record({ kind: 'consent.revoked', accountId: account.id, address: request.ip, detail: { client } });
     response.redirect(303, '/account?done=application');
@@ -81,7 +81,7 @@ export function accountRoutes(options: {
         return showError(response, signedIn, 409, { text });
       }
       const purpose = { ...otherPurposes, linkAccountId: account.id };
-      return beginSocial(request, response, field(request, 'provider'), purpose);
+      return beginSocial(request, response, idField(request, 'provider'), purpose);
     },
     { requireFresh: true },
   );
@@ -90,8 +90,8 @@ export function accountRoutes(options: {
     'providers/remove',
     async (request, response, signedIn) => {
       const { account } = signedIn;
-      const provider = field(request, 'provider');
-      const outcome = await socialIdentities.unlink(account.id, provider, field(request, 'subject'));
+      const provider = idField(request, 'provider');
+      const outcome = await socialIdentities.unlink(account.id, provider, idField(request, 'subject'));
       if (outcome === 'last') {
         const text = 'This is your only way to sign in. Choose a password first.';
         return showError(response, signedIn, 409, { text });

@@ -15,6 +15,7 @@ import {
   type FormError,
   field,
   fieldErrors,
+  idField,
   queryText,
   rawField,
   textOfKey,
@@ -342,7 +343,7 @@ export function securityRoutes(options: {
     const name = field(request, 'name');
     const nameError = validateName(name, 'Enter a name for the passkey.');
     if (nameError) return show(response, signedIn, { validationErrors: [{ text: nameError }], status: 400 });
-    await factors.renamePasskey(signedIn.account.id, field(request, 'id'), name);
+    await factors.renamePasskey(signedIn.account.id, idField(request, 'id'), name);
     response.redirect(303, `${path}?done=passkey-renamed`);
   };
 
@@ -360,11 +361,11 @@ export function securityRoutes(options: {
       if (page === 'passkey' ? !passkey : !authenticatorApp) return response.redirect(303, path);
       const name = passkey ? `the passkey “${passkey.name}”` : 'the authenticator app';
       const isLast = passkeys.length + (authenticatorApp ? 1 : 0) === 1;
-      const data = { id, isLast, recoveryCodes, button: 'Remove', isDangerous: true, cancel: path };
+      const data = { hidden: { id }, isLast, recoveryCodes, button: 'Remove', isDangerous: true, cancel: path };
       return site.show(response, '/account-pages/views/remove', data, { title: `Remove ${name}?` });
     };
     const submit: SignedInHandler = async (request, response, signedIn) => {
-      const outcome = await remove(signedIn.account.id, field(request, 'id'));
+      const outcome = await remove(signedIn.account.id, idField(request, 'id'));
       if (outcome === 'required') {
         return show(response, signedIn, { validationErrors: [{ text: requiredText }], status: 409 });
       }

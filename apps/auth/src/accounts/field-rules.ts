@@ -1,5 +1,5 @@
 // Validates names and e-mail addresses in forms and import files.
-import { hasFormat } from '@bay-booking/common/text';
+import { hasFormat, isInvisible } from '@bay-booking/common/text';
 import { lookalikeIn, readName } from '../input/username.ts';
 
 const maxNameLength = 100;
@@ -11,6 +11,7 @@ const maxNameLength = 100;
 export function validateName(name: string, missingText: string | undefined): string | undefined {
   if (name === '') return missingText;
   if (name.length > maxNameLength) return `Use ${maxNameLength} characters or fewer.`;
+  if (isInvisible(name)) return 'The name has only invisible characters. Type it again.';
   return !hasFormat('name', name) ? 'The name contains invisible control characters. Type it again.' : undefined;
 }
 

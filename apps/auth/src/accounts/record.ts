@@ -1,6 +1,6 @@
 // The record account: a person or a service account, with its roles at facilities. Its id never changes.
 import { setImmediate } from 'node:timers/promises';
-import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
+import { idSchema, isInvisible, nameSchema, textSchema } from '@bay-booking/common/text';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { findRepeated, outcomeOf, type RecordKind, type RecordOutcome, toWrite } from '@bay-booking/records/record';
 import { type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
@@ -280,13 +280,14 @@ const noOwner = (pointer: string, facilityId: string): PointerError =>
     contextData: { facilityId },
   });
 
-function checkAccount({ username: name, email, memberships }: Partial<AccountInput>): readonly PointerError[] {
+function checkAccount(account: Partial<AccountInput>): readonly PointerError[] {
+  const { username: name, email, memberships } = account;
   const lookalike = name !== undefined && lookalikeIn(name);
-  const isInvisible = name !== undefined && canonicalName(name) === '';
+  const invisible = (['username', 'name'] as const).filter((field) => isInvisible(account[field] ?? 'none'));
   const isWrong = email !== undefined && !isEmailAddress(email);
   return [
     ...(lookalike ? [atPointer('/username', 'invalid', `replace ${lookalike} with ordinary letters or digits`)] : []),
-    ...(isInvisible ? [atPointer('/username', 'invalid', 'has only invisible characters')] : []),
+    ...invisible.map((field) => atPointer(`/${field}`, 'invalid', 'has only invisible characters')),
     ...(isWrong ? [atPointer('/email', 'invalid', 'must be an e-mail address')] : []),
     ...findRepeated(memberships, '/memberships', 'facilityId'),
   ];

@@ -1,4 +1,5 @@
 // Reads the fields of forms and the query parameters of pages, and defines the validation errors of forms.
+import { isText } from '@bay-booking/common/text';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { readCode } from '../input/typed-code.ts';
 import { formatWait } from './time-format.ts';
@@ -15,8 +16,14 @@ export function rawField(request: Request, name: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Returns the value without spaces at its ends, and without NUL characters, which PostgreSQL cannot store. */
-export const field = (request: Request, name: string): string => rawField(request, name).replaceAll('\0', '').trim();
+/** Returns the value without spaces at its ends. A handler must check it before PostgreSQL, which cannot store NUL. */
+export const field = (request: Request, name: string): string => rawField(request, name).trim();
+
+/** Returns the empty string, which is no id, for a text that cannot be an id. */
+export function idField(request: Request, name: string): string {
+  const value = rawField(request, name);
+  return isText(value) ? value : '';
+}
 
 /** Returns the code that the user typed. */
 export const codeField = (request: Request, name: string): string => readCode(rawField(request, name));

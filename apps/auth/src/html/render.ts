@@ -51,7 +51,7 @@ const displayAddress = (address: string | null): string | undefined =>
 
 /** The HTML of a time. `isShort` leaves out the time zone, for a page that names it once. */
 const time = (date: Date, timeZone?: string, { isShort = false } = {}): string =>
-  eta.render('/html/views/time', { ...formatTime(date, timeZone), isShort });
+  eta.render('/html/views/time', { ...formatTime(date, timeZone), isShort }).trim();
 
 /** The attributes of fields that several forms have (views/field.eta). */
 const inputs = {

@@ -73,7 +73,7 @@ export function withInput(path: string, request: Request, names: readonly string
   for (const name of names) {
     const values = fields(request, name).filter((value) => value !== '');
     if (values.join('').length > maxRestoredListLength) continue;
-    for (const value of values) query.append(name, value.replaceAll('\0', '').trim().slice(0, maxRestoredLength));
+    for (const value of values) query.append(name, value.trim().slice(0, maxRestoredLength));
   }
   return query.size > 0 ? `${path}?${query}` : path;
 }

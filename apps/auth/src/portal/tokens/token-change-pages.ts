@@ -90,7 +90,7 @@ export function tokenChangeRoutes({
   const showRotate = (response: Response, { token, timeZone }: TokenContext, state: FormState = {}): Promise<void> => {
     const { lifetimeSeconds } = token;
     const expiresAt = lifetimeSeconds === null ? undefined : new Date(Date.now() + lifetimeSeconds * 1000);
-    const form = { button: 'Create the new secret', cancel: '/portal', overlaps, formId: randomToken() };
+    const form = { button: 'Create the new secret', cancel: '/portal', overlaps, hidden: { form: randomToken() } };
     const page = { title: `New secret for ${tokenNameOf(token)}`, breadcrumbs: [tokensBreadcrumb], ...state };
     return pages.show(response, 'rotate', { token, timeZone, expiresAt, ...form }, page);
   };
