@@ -3,7 +3,6 @@
 import { findViolations, overflowsHorizontally, type Page, saveScreenshot } from '@bay-booking/testkit/browser';
 import { expect, test } from '@jest/globals';
 import { type BrowserSystem, describeInChromium, useBrowserSystem } from './support/browser-system.ts';
-import { eventually } from './support/wait.ts';
 
 /** Accessibility problems of Swagger UI itself, which we cannot correct. None of them is serious. */
 const violationsOfSwaggerUi = new Set(['region', 'heading-order', 'landmark-unique']);
@@ -121,7 +120,6 @@ describeInChromium('the API reference', () => {
       await page.getByRole('button', { name: 'Close' }).first().click();
       await tryOut(page, 'listBookingBays');
       await page.locator('#operations-Bookings-createBooking .opblock-summary-control').click();
-      await page.getByText('TypeScript').first().click();
       // Everything that the page showed before is still there.
       await expectToFit(page, widths, colorScheme);
       // The violations depend on the width and on the scheme, but not on both: one run at 1280 and one at 320 pixels.
@@ -131,72 +129,6 @@ describeInChromium('the API reference', () => {
       expect(await page.evaluate(lookOfPage)).toEqual(look);
     },
   );
-
-  test('the reference begins with five guides, and a GET request has no body that a reader could edit', async () => {
-    const { page } = await visit(system);
-    const headings = page.locator('.info h2').filter({ hasNotText: 'Bookings API' });
-    await headings.first().waitFor();
-    expect((await headings.allInnerTexts()).slice(0, 5)).toEqual([
-      'First request',
-      'Pages',
-      'Dates and zones',
-      'Errors',
-      'Repeating a request safely',
-    ]);
-    await page.locator('#operations-Bookings-createBooking .opblock-summary-control').click();
-    await page.locator('#operations-Bookings-createBooking').getByText('Request body').waitFor();
-    await page.getByRole('button', { name: 'Try it out' }).click();
-    expect(await page.getByPlaceholder('Idempotency-Key').inputValue()).toBe('');
-    for (const operationId of ['searchBookings', 'listBookingChanges']) {
-      const operation = page.locator(`#operations-Bookings-${operationId}`);
-      await operation.locator('.opblock-summary-control').click();
-      await operation.getByText('Request examples').waitFor();
-      expect(await operation.getByText('Request body').count()).toBe(0);
-    }
-    await page.getByRole('navigation').getByRole('link', { name: 'Guide' }).click();
-    await page.getByRole('heading', { name: 'Using the Bookings API' }).waitFor();
-  });
-
-  test.each([390, 1280])('the contents lead to an operation and can be filtered, at %s pixels', async (width) => {
-    const { page, browserErrors } = await visit(system, { width });
-    const contents = page.getByRole('navigation', { name: 'Contents' });
-    await page.locator('.opblock').first().waitFor();
-    const operations = contents.locator('[data-operation]');
-    const total = await operations.count();
-    const { paths } = (await (await fetch(`${system.bookings}/openapi.json`)).json()) as {
-      paths: Record<string, object>;
-    };
-    expect(total).toBe(
-      Object.values(paths).flatMap((path) => Object.keys(path).filter((key) => key !== 'parameters')).length,
-    );
-    const [ofContents, ofPage] = await Promise.all(
-      [contents, page.locator('#content')].map((part) => part.boundingBox()),
-    );
-    if (!ofContents || !ofPage) throw new Error('the page has no contents');
-    if (width === 390) expect(ofPage.y).toBeGreaterThanOrEqual(ofContents.y + ofContents.height);
-    else expect(ofPage.x).toBeGreaterThanOrEqual(ofContents.x + ofContents.width);
-
-    await contents.getByLabel('Filter the operations').fill('post RESEND');
-    expect(await operations.filter({ visible: true }).allInnerTexts()).toEqual(['POST Send a delivery again']);
-    expect(await contents.getByRole('status').innerText()).toBe(`1 of ${total} operations`);
-    expect(await findOurViolations(page)).toEqual([]);
-    await saveScreenshot(page, `contents-filtered-${width}`);
-    await contents.getByRole('link', { name: 'Send a delivery again' }).click();
-    const operation = page.locator('#operations-Webhooks-resendWebhookDelivery');
-    await operation.getByText('Request examples').waitFor();
-    expect((await operation.boundingBox())?.y).toBeLessThan(900);
-    expect(await page.evaluate<string>('document.activeElement.innerText')).toContain('Send a delivery again');
-
-    await contents.getByLabel('Filter the operations').fill('');
-    expect(await operations.filter({ visible: true }).count()).toBe(total);
-    await contents.getByRole('link', { name: 'Set the opening hours' }).click();
-    await page.locator('[id$="-setOpeningHours"].is-open').waitFor();
-    await contents.getByRole('link', { name: 'Dates and zones' }).click();
-    const heading = page.getByRole('heading', { name: 'Dates and zones' });
-    await eventually(async () => Math.abs((await heading.boundingBox())?.y ?? 900) < 300);
-    expect(browserErrors).toEqual([]);
-    await saveScreenshot(page, `contents-${width}`);
-  });
 
   test('on a phone, the description of a group stands below its heading', async () => {
     const { page } = await visit(system, { width: 390 });
@@ -231,7 +163,7 @@ describeInChromium('the API reference', () => {
     await saveScreenshot(page, `guide-behaviour-${width}-${colorScheme}`);
   });
 
-  test('with the keyboard alone, a reader can close the dialog and send a request', async () => {
+  test('with the keyboard alone, a reader can use the dialog and send a request', async () => {
     const { page } = await visit(system);
     const operation = page.locator('#operations-Places-listBookingBays');
     /** Presses Tab until the element with this text has the focus, and then Enter. */
@@ -245,9 +177,7 @@ describeInChromium('the API reference', () => {
     };
     await operation.waitFor();
     await pressButton('Authorize');
-    await page.keyboard.type('demo-pat-north');
-    expect(await page.getByLabel('client_id:').inputValue()).toBe('demo-pat-north');
-    await page.keyboard.press('Escape');
+    await pressButton('Close');
     expect(await page.getByText('Available authorizations').count()).toBe(0);
     await pressButton('List the bays of a location');
     await operation.getByText('Try it out').waitFor();
@@ -259,20 +189,13 @@ describeInChromium('the API reference', () => {
 
   test('a link to an operation shows the details of the operation', async () => {
     const { page } = await visit(system, {}, '/docs#/Bookings/getBooking');
-    await page.locator('#operations-Bookings-getBooking.is-open').getByText('Request examples').waitFor();
+    await page.locator('#operations-Bookings-getBooking.is-open').getByText('Responses', { exact: true }).waitFor();
   });
 
-  test('without JavaScript, the page links to the OpenAPI document and lists the endpoints', async () => {
+  test('without JavaScript, the page links to the OpenAPI document', async () => {
     const page = await system.openPage({ javaScriptEnabled: false, viewport: { width: 320, height: 900 } });
     await page.goto(`${system.bookings}/docs`);
     await page.getByRole('link', { name: `${system.bookings}/openapi.json` }).waitFor();
-    expect(await page.getByRole('listitem').filter({ hasText: 'POST /api/bookings Create a booking' }).count()).toBe(1);
-    await page
-      .getByRole('navigation', { name: 'Contents' })
-      .getByRole('link', { name: 'GET Get one booking', exact: true })
-      .click();
-    expect(page.url()).toMatch(/#\/Bookings\/getBooking$/);
-    expect(await page.getByLabel('Filter the operations').isVisible()).toBe(false);
-    await saveScreenshot(page, 'reference-without-javascript');
+    expect(await overflowsHorizontally(page)).toBe(false);
   });
 });

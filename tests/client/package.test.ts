@@ -132,19 +132,6 @@ describe('TypeScript programs that use the package', () => {
     },
   );
 
-  test('the TypeScript examples of all endpoints in the OpenAPI document compile', async () => {
-    const { paths } = JSON.parse(read('apps/bookings/openapi.json')) as {
-      paths: Record<string, Record<string, { 'x-codeSamples': { lang: string; source: string }[] }>>;
-    };
-    const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
-    const samples = operations.flatMap((operation) =>
-      operation['x-codeSamples'].filter(({ lang }) => lang === 'TypeScript').map(({ source }) => source),
-    );
-    expect(samples).toHaveLength(operations.length);
-    await writeFile(join(installed.folder, 'samples.ts'), moduleOf(samples));
-    await compile(typescript7, 'samples.ts', ...forBrowser);
-  });
-
   test('the first example of the README compiles as TypeScript', async () => {
     const examples = readmeBlocks('js');
     // An error in `readmeBlocks` could otherwise leave nothing to compile.

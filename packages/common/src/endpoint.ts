@@ -58,8 +58,6 @@ export interface SuccessDescription {
 /** An endpoint whose query and body types are not known to TypeScript. */
 export interface Endpoint<Caller = unknown> {
   readonly operationId: string;
-  /** The function in packages/client that calls this endpoint, for the example in the OpenAPI document. */
-  readonly clientFunction?: string;
   readonly method: Method;
   /** A template such as `/api/bookings/{id}`. */
   readonly path: string;

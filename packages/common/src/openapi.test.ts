@@ -53,7 +53,6 @@ const document = openApiDocument({
   },
   securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
   security: ({ access }) => [{ bearer: [access] }],
-  codeSamples: ({ method, path }) => [{ lang: 'Shell', label: 'curl', source: `curl -X ${method} ${path}` }],
 }) as {
   paths: Record<string, Record<string, DocumentedOperation>>;
   components: {
@@ -107,11 +106,6 @@ test('an operation refers to the components of its errors, and lists its own cod
   expect(operation.responses[400]).toEqual({ $ref: '#/components/responses/Error400' });
   // The errors C and D apply to many endpoints, so `x-errorCodes` does not contain them.
   expect(operation).toHaveProperty(['x-errorCodes'], ['A', 'B']);
-});
-
-test('an operation has the code samples of its endpoint', () => {
-  const samples = [{ lang: 'Shell', label: 'curl', source: 'curl -X POST /things/{id}' }];
-  expect(operation).toHaveProperty(['x-codeSamples'], samples);
 });
 
 test('clients must accept new fields of responses, and the body of a request allows only the fields of its schema', () => {

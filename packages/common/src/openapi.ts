@@ -3,13 +3,6 @@ import type { Endpoint, Schema, SuccessDescription, ValueDescription } from './e
 import type { DocumentedError } from './errors.ts';
 import { anyFormat, textFormats } from './text.ts';
 
-/** An `x-codeSamples` entry, which documentation tools read. */
-export interface CodeSample {
-  readonly lang: string;
-  readonly label: string;
-  readonly source: string;
-}
-
 /** A request that the service sends (Standard Webhooks). */
 export interface DocumentedWebhook {
   readonly name: string;
@@ -30,7 +23,6 @@ export interface DocumentOptions {
   /** The component that describes the body of every error response. */
   readonly errorSchema: string;
   readonly errors: Readonly<Record<string, DocumentedError>>;
-  readonly codeSamples?: (endpoint: Endpoint<never>) => readonly CodeSample[];
   readonly securitySchemes: Schema;
   readonly security: (endpoint: Endpoint<never>) => readonly Schema[];
 }
@@ -126,7 +118,6 @@ function operationOf(endpoint: Endpoint<never>, options: DocumentOptions, withRe
     'x-errorCodes': Object.entries(options.errors)
       .filter(([, { appliesTo }]) => isSelected(endpoint, appliesTo))
       .map(([code]) => code),
-    'x-codeSamples': options.codeSamples?.(endpoint),
   };
 }
 

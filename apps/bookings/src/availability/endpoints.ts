@@ -40,7 +40,6 @@ export function createAvailabilityEndpoints({ db, places, findHold, link }: Avai
   return [
     defineEndpoint({
       operationId: 'getAvailability',
-      clientFunction: 'availability.search',
       method: 'GET',
       access: 'read',
       path: availabilityPath,

@@ -46,7 +46,6 @@ export function createBookingEndpoints(services: WriteServices & ListServices) {
   return [
     defineEndpoint({
       operationId: 'createBooking',
-      clientFunction: 'bookings.create',
       method: 'POST',
       access: 'write',
       path: '/api/bookings',
@@ -77,7 +76,6 @@ export function createBookingEndpoints(services: WriteServices & ListServices) {
     }),
     defineEndpoint({
       operationId: 'searchBookings',
-      clientFunction: 'bookings.search',
       method: 'GET',
       access: 'read',
       path: '/api/bookings',
@@ -100,7 +98,6 @@ export function createBookingEndpoints(services: WriteServices & ListServices) {
     }),
     defineEndpoint({
       operationId: 'getBooking',
-      clientFunction: 'bookings.get',
       method: 'GET',
       access: 'read',
       path: '/api/bookings/{id}',
@@ -118,7 +115,6 @@ export function createBookingEndpoints(services: WriteServices & ListServices) {
     }),
     defineEndpoint({
       operationId: 'updateBooking',
-      clientFunction: 'bookings.update',
       method: 'PUT',
       access: 'write',
       path: '/api/bookings/{id}',
@@ -141,7 +137,6 @@ export function createBookingEndpoints(services: WriteServices & ListServices) {
     }),
     defineEndpoint({
       operationId: 'deleteBooking',
-      clientFunction: 'bookings.delete',
       method: 'DELETE',
       access: 'write',
       path: '/api/bookings/{id}',
@@ -155,7 +150,6 @@ export function createBookingEndpoints(services: WriteServices & ListServices) {
     }),
     defineEndpoint({
       operationId: 'listUpcomingBookings',
-      clientFunction: 'bays.upcomingBookings',
       method: 'GET',
       access: 'read',
       path: '/api/bays/{id}/upcoming-bookings',

@@ -99,7 +99,6 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, au
   return [
     defineEndpoint({
       operationId: 'createClosure',
-      clientFunction: 'closures.create',
       method: 'POST',
       access: 'schedule',
       path,
@@ -129,7 +128,6 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, au
     }),
     defineEndpoint({
       operationId: 'listClosures',
-      clientFunction: 'closures.list',
       method: 'GET',
       access: 'read',
       path,
@@ -155,7 +153,6 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, au
     }),
     defineEndpoint({
       operationId: 'getClosure',
-      clientFunction: 'closures.get',
       method: 'GET',
       access: 'read',
       path: `${path}/{id}`,
@@ -171,7 +168,6 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, au
     }),
     defineEndpoint({
       operationId: 'updateClosure',
-      clientFunction: 'closures.update',
       method: 'PUT',
       access: 'schedule',
       path: `${path}/{id}`,
@@ -193,7 +189,6 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, au
     }),
     defineEndpoint({
       operationId: 'deleteClosure',
-      clientFunction: 'closures.delete',
       method: 'DELETE',
       access: 'schedule',
       path: `${path}/{id}`,

@@ -36,7 +36,6 @@ export function createGroupEndpoints(services: WriteServices) {
   return [
     defineEndpoint({
       operationId: 'createBookingGroup',
-      clientFunction: 'groups.create',
       method: 'POST',
       path: '/api/booking-groups',
       tag,
@@ -63,7 +62,6 @@ export function createGroupEndpoints(services: WriteServices) {
     }),
     defineEndpoint({
       operationId: 'getBookingGroup',
-      clientFunction: 'groups.get',
       method: 'GET',
       path: '/api/booking-groups/{id}',
       tag,
@@ -84,7 +82,6 @@ export function createGroupEndpoints(services: WriteServices) {
     }),
     defineEndpoint({
       operationId: 'replaceBookingGroup',
-      clientFunction: 'groups.replace',
       method: 'PUT',
       path: '/api/booking-groups/{id}',
       tag,
@@ -115,7 +112,6 @@ export function createGroupEndpoints(services: WriteServices) {
     }),
     defineEndpoint({
       operationId: 'deleteBookingGroup',
-      clientFunction: 'groups.delete',
       method: 'DELETE',
       path: '/api/booking-groups/{id}',
       tag,

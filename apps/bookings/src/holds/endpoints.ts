@@ -39,7 +39,6 @@ export function createHoldEndpoints(services: HoldServices) {
   return [
     defineEndpoint({
       operationId: 'createHold',
-      clientFunction: 'holds.create',
       method: 'POST',
       access: 'write',
       path: '/api/booking-holds',
@@ -57,7 +56,6 @@ export function createHoldEndpoints(services: HoldServices) {
     }),
     defineEndpoint({
       operationId: 'getHold',
-      clientFunction: 'holds.get',
       method: 'GET',
       access: 'write',
       path: '/api/booking-holds/{id}',
@@ -73,7 +71,6 @@ export function createHoldEndpoints(services: HoldServices) {
     }),
     defineEndpoint({
       operationId: 'extendHold',
-      clientFunction: 'holds.extend',
       method: 'PUT',
       access: 'write',
       path: '/api/booking-holds/{id}',
@@ -96,7 +93,6 @@ export function createHoldEndpoints(services: HoldServices) {
     }),
     defineEndpoint({
       operationId: 'deleteHold',
-      clientFunction: 'holds.delete',
       method: 'DELETE',
       access: 'write',
       path: '/api/booking-holds/{id}',

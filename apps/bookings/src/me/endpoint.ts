@@ -47,7 +47,6 @@ export function createMeEndpoint({ places, link }: { readonly places: PlacesStor
   });
   return defineEndpoint({
     operationId: 'getMe',
-    clientFunction: 'me',
     method: 'GET',
     path,
     access: 'read',

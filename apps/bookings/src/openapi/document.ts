@@ -11,7 +11,6 @@ import { bookingItemExample } from '../bookings/schema.ts';
 import { errorCatalogue } from '../errors.ts';
 import { editLinksSchema } from '../http/schemas.ts';
 import { documentedWebhooks } from '../webhooks/api/schema.ts';
-import { codeSamples } from './code-samples.ts';
 import { bookingEvent, namedSchemas, tags } from './components.ts';
 import { writeGuides } from './guides.ts';
 
@@ -80,7 +79,6 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scopes }: OpenAp
     },
     errorSchema: 'Errors',
     errors: errorCatalogue,
-    codeSamples: (endpoint) => codeSamples(endpoint, baseUrl),
     securitySchemes: {
       clientCredentials: {
         type: 'oauth2',

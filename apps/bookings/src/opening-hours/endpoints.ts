@@ -58,7 +58,6 @@ export function createOpeningHoursEndpoints({ store, link, audit }: OpeningHours
   return [
     defineEndpoint({
       operationId: 'getOpeningHours',
-      clientFunction: 'locations.getOpeningHours',
       method: 'GET',
       access: 'read',
       path,
@@ -73,7 +72,6 @@ export function createOpeningHoursEndpoints({ store, link, audit }: OpeningHours
     }),
     defineEndpoint({
       operationId: 'setOpeningHours',
-      clientFunction: 'locations.setOpeningHours',
       method: 'PUT',
       access: 'schedule',
       path,
@@ -101,7 +99,6 @@ export function createOpeningHoursEndpoints({ store, link, audit }: OpeningHours
     }),
     defineEndpoint({
       operationId: 'deleteOpeningHours',
-      clientFunction: 'locations.deleteOpeningHours',
       method: 'DELETE',
       access: 'schedule',
       path,

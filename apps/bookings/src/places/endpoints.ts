@@ -25,7 +25,6 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
   return [
     defineEndpoint({
       operationId: 'listBookingLocations',
-      clientFunction: 'locations.list',
       method: 'GET',
       access: 'read',
       path: locationsPath,
@@ -48,7 +47,6 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
     }),
     defineEndpoint({
       operationId: 'getBookingLocation',
-      clientFunction: 'locations.get',
       method: 'GET',
       access: 'read',
       path: `${locationsPath}/{id}`,
@@ -66,7 +64,6 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
     }),
     defineEndpoint({
       operationId: 'listBookingBays',
-      clientFunction: 'bays.list',
       method: 'GET',
       access: 'read',
       path: baysPath,

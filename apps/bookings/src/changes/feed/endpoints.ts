@@ -13,7 +13,6 @@ export function createFeedEndpoints(services: FeedEndpointServices) {
   return [
     defineEndpoint({
       operationId: 'listBookingChanges',
-      clientFunction: 'changes.read',
       method: 'GET',
       access: 'read',
       path: '/api/booking-changes',

@@ -28,7 +28,6 @@ export function createHistoryEndpoints(services: HistoryEndpointServices) {
   return [
     defineEndpoint({
       operationId: 'getBookingHistory',
-      clientFunction: 'bookings.history',
       method: 'GET',
       access: 'read',
       path: '/api/bookings/{id}/history',
@@ -44,7 +43,6 @@ export function createHistoryEndpoints(services: HistoryEndpointServices) {
     }),
     defineEndpoint({
       operationId: 'listHistory',
-      clientFunction: 'history.list',
       method: 'GET',
       access: 'read',
       path: '/api/booking-history',

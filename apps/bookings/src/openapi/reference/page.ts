@@ -6,15 +6,6 @@ import { guideFiles, type Heading, readDocument, renderMarkdown } from './markdo
 
 interface Document {
   readonly info: { readonly title: string; readonly summary: string; readonly description: string };
-  readonly tags: readonly { readonly name: string }[];
-  readonly paths: Readonly<
-    Record<
-      string,
-      Readonly<
-        Record<string, { readonly operationId: string; readonly tags: readonly string[]; readonly summary: string }>
-      >
-    >
-  >;
 }
 
 export interface PageOptions {
@@ -29,48 +20,18 @@ export interface PageOptions {
 const eta = new Eta({ views: import.meta.dirname });
 
 export function renderReference(openApi: object, options: PageOptions): string {
-  const { info, tags, paths } = openApi as Document;
-  const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(
-      ([
-        method,
-        {
-          operationId,
-          tags: [tag = ''],
-          summary,
-        },
-      ]) => {
-        // Swagger UI gives an operation this fragment.
-        const fragment = encodeURI(`/${tag}/${operationId}`);
-        return { tag, summary, path, fragment, method: method.toUpperCase() };
-      },
-    ),
-  );
-  const groups = tags.map(({ name }) => ({ name, operations: operations.filter(({ tag }) => tag === name) }));
+  const { info } = openApi as Document;
   const layout = layoutOf(options);
-  const description = renderMarkdown(info.description);
   return eta.render('reference', {
     ...layout,
     ...info,
     page: 'reference',
-    description: description.html,
+    contents: [],
+    description: renderMarkdown(info.description).html,
     // The browser loads the document from the host of the page, which may differ from BASE_URL.
     documentPath: `${layout.basePath}/openapi.json`,
     documentUrl: `${options.baseUrl}/openapi.json`,
     scope: options.scope,
-    groups,
-    contents: [
-      { name: 'Introduction', links: description.headings.map(linkTo) },
-      ...groups.map(({ name, operations: ofGroup }) => ({
-        name,
-        links: ofGroup.map(({ fragment, method, path, summary }) => ({
-          href: `#${fragment}`,
-          html: summary,
-          method,
-          path,
-        })),
-      })),
-    ],
   });
 }
 

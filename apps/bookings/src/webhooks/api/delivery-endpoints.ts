@@ -66,7 +66,6 @@ export function createDeliveryEndpoints(services: DeliveryServices) {
   return [
     defineEndpoint({
       operationId: 'pingWebhook',
-      clientFunction: 'webhooks.ping',
       method: 'POST',
       access: 'write',
       path: '/api/webhooks/{id}/ping',
@@ -87,7 +86,6 @@ export function createDeliveryEndpoints(services: DeliveryServices) {
     }),
     defineEndpoint({
       operationId: 'replayWebhook',
-      clientFunction: 'webhooks.replay',
       method: 'POST',
       access: 'write',
       path: '/api/webhooks/{id}/replay',
@@ -110,7 +108,6 @@ export function createDeliveryEndpoints(services: DeliveryServices) {
     }),
     defineEndpoint({
       operationId: 'listWebhookDeliveries',
-      clientFunction: 'webhooks.deliveries',
       method: 'GET',
       access: 'write',
       path: '/api/webhooks/{id}/deliveries',
@@ -130,7 +127,6 @@ export function createDeliveryEndpoints(services: DeliveryServices) {
     }),
     defineEndpoint({
       operationId: 'resendWebhookDelivery',
-      clientFunction: 'webhooks.resend',
       method: 'POST',
       access: 'write',
       path: '/api/webhooks/{id}/deliveries/{deliveryId}/resend',

@@ -48,7 +48,6 @@ export function createWebhookEndpoints(services: WriteWebhookServices) {
   return [
     defineEndpoint({
       operationId: 'createWebhook',
-      clientFunction: 'webhooks.create',
       method: 'POST',
       access: 'write',
       path,
@@ -71,7 +70,6 @@ export function createWebhookEndpoints(services: WriteWebhookServices) {
     }),
     defineEndpoint({
       operationId: 'listWebhooks',
-      clientFunction: 'webhooks.list',
       method: 'GET',
       access: 'write',
       path,
@@ -93,7 +91,6 @@ export function createWebhookEndpoints(services: WriteWebhookServices) {
     }),
     defineEndpoint({
       operationId: 'getWebhook',
-      clientFunction: 'webhooks.get',
       method: 'GET',
       access: 'write',
       path: '/api/webhooks/{id}',
@@ -109,7 +106,6 @@ export function createWebhookEndpoints(services: WriteWebhookServices) {
     }),
     defineEndpoint({
       operationId: 'updateWebhook',
-      clientFunction: 'webhooks.update',
       method: 'PUT',
       access: 'write',
       path: '/api/webhooks/{id}',
@@ -128,7 +124,6 @@ export function createWebhookEndpoints(services: WriteWebhookServices) {
     }),
     defineEndpoint({
       operationId: 'deleteWebhook',
-      clientFunction: 'webhooks.delete',
       method: 'DELETE',
       access: 'write',
       path: '/api/webhooks/{id}',
@@ -142,7 +137,6 @@ export function createWebhookEndpoints(services: WriteWebhookServices) {
     }),
     defineEndpoint({
       operationId: 'rotateWebhookSecret',
-      clientFunction: 'webhooks.rotateWebhookSecret',
       method: 'POST',
       access: 'write',
       path: '/api/webhooks/{id}/rotate',

@@ -61,7 +61,6 @@ export function createFacilityWebhookEndpoints({
   return [
     defineEndpoint({
       operationId: 'listFacilityWebhooks',
-      clientFunction: 'webhooks.listOfFacility',
       method: 'GET',
       access: 'schedule',
       path: '/api/facilities/{id}/webhooks',
@@ -87,7 +86,6 @@ export function createFacilityWebhookEndpoints({
     }),
     defineEndpoint({
       operationId: 'removeFacilityWebhook',
-      clientFunction: 'webhooks.removeFromFacility',
       method: 'DELETE',
       access: 'schedule',
       path: '/api/facilities/{id}/webhooks/{webhookId}',
