@@ -1,7 +1,7 @@
 // Implements `npm run keys -w apps/auth`: lists, rotates, removes and re-encrypts the keys that sign tokens.
 //
-// Running instances read the keys again every few seconds and need no restart. `reseal` encrypts the keys, the secrets
-// of authenticator apps and the e-mails that wait with the first key of KEY_ENCRYPTION_KEY, or with
+// Running instances read the keys again every few seconds and need no restart. `reencrypt` encrypts the keys, the
+// secrets of authenticator apps and the e-mails that wait with the first key of KEY_ENCRYPTION_KEY, or with
 // NEW_KEY_ENCRYPTION_KEY (docs/behaviour-auth.md, "Signing keys").
 import {
   encryptionKey,
@@ -18,11 +18,12 @@ import { createFactorStore } from '../factors/store.ts';
 import { reencryptEmails } from '../outbox/mailer.ts';
 import { createKeyStore, keyPublishDelaySeconds } from '../signing-keys/store.ts';
 
-const usage = 'usage: npm run keys -w apps/auth -- rotate [--now] | list | remove KID | reseal';
+const usage = 'usage: npm run keys -w apps/auth -- rotate [--now] | list | remove KID | reencrypt';
 
 runCommand(async () => {
   const [command, argument, ...rest] = process.argv.slice(2);
-  if (rest.length > 0 || !command || !['rotate', 'list', 'remove', 'reseal'].includes(command)) throw new Error(usage);
+  if (rest.length > 0 || !command || !['rotate', 'list', 'remove', 'reencrypt'].includes(command))
+    throw new Error(usage);
   const config = readConfig(process.env, {
     databaseUrl: mandatory('DATABASE_URL', postgresUrl),
     encryptionKeys: mandatory('KEY_ENCRYPTION_KEY', encryptionKeys),
@@ -45,7 +46,7 @@ runCommand(async () => {
       if (!argument) throw new Error(usage);
       if (!(await keys.deleteRetired(argument))) throw new Error(`there is no retired key ${argument}`);
       await storeEvents(db, [{ kind: 'keys.removed', detail: { kid: argument } }]);
-    } else if (command === 'reseal') {
+    } else if (command === 'reencrypt') {
       const [first, second] = config.encryptionKeys;
       if (!config.newKey && !second)
         throw new Error('KEY_ENCRYPTION_KEY must be NEW,OLD, or set NEW_KEY_ENCRYPTION_KEY');
@@ -53,7 +54,7 @@ runCommand(async () => {
       await createFactorStore({ db, encryptionKeys: config.encryptionKeys }).reencrypt(newKey);
       await reencryptEmails(db, config.encryptionKeys, newKey);
       await keys.reencrypt(newKey);
-      await storeEvents(db, [{ kind: 'keys.resealed' }]);
+      await storeEvents(db, [{ kind: 'keys.reencrypted' }]);
     }
     // Every command ends with the list of the keys. The command `list` does nothing else.
     for (const { kid, alg, state, signsFrom, deleteAfter } of await keys.list()) {

@@ -11,7 +11,7 @@ export const signInPath = (returnTo: string, { again = false } = {}): string =>
 /** Continues an authorization request that asks for a fresh sign-in, after the user has confirmed the sign-in. */
 export const freshSignInPath = (interactionUid: string): string => `/interaction/${interactionUid}/fresh`;
 
-/** The page that asks a half signed-in user for the second factor. */
+/** The page that asks for the second factor of a pending sign-in. */
 export const secondFactorPath = '/sign-in/second-factor';
 export const securityPath = '/account/security';
 

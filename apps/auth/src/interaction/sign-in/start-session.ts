@@ -1,7 +1,7 @@
-// Starts a session: the one door for every way to sign in. repository-tests/imports.test.ts lists who may use it.
+// Starts a session, for every way to sign in. repository-tests/imports.test.ts lists who may use it.
 //
-// If the account has a second factor that the user has not proved yet, the user is only half signed in: the session
-// starts after the page for the second factor (interaction/second-factor-pages.ts).
+// If the account has a second factor that the user has not proved yet, the sign-in is pending: the session starts
+// after the page for the second factor (interaction/second-factor-pages.ts).
 import type { Database } from '@bay-booking/service/database/database';
 import { randomToken } from '@bay-booking/service/secret-box';
 import type { Request, Response } from 'express';
@@ -39,7 +39,7 @@ export interface StartSessionOptions {
 }
 
 /** The cookie that identifies the browser of a pending sign-in. */
-export const pendingSignInCookie = '_half';
+export const pendingSignInCookie = '_pending';
 const cookieLifetimeSeconds = 10 * 60;
 
 /** Proved by a second factor, or by a passkey that has checked who the user is (RFC 8176). */
