@@ -4,7 +4,7 @@ import { BookingsApiError, type CreateBooking, type Versioned } from '@bay-booki
 import { api, catchUp } from '../api.ts';
 import { bayNameOf, type Day, nameOf, type SheetBooking } from '../day/day.ts';
 import { ChangedMeanwhile, changesBetween, RejectedBookings } from '../day/sentences.ts';
-import type { BookingValues } from '../day/series.ts';
+import { type BookingValues, bookingsInScope, type SeriesScope } from '../day/series.ts';
 import { timeOf } from '../day/time.ts';
 
 const hasStatus = (error: unknown, ...statuses: readonly number[]): boolean =>
@@ -48,9 +48,9 @@ export async function ifUnchanged<Content extends object, Result>(
 /** Removes a resource. If the resource is gone, the user has what the user wants. */
 export async function removeIfUnchanged<Content extends object>(
   target: Target<Content>,
-  remove: (options: { readonly ifMatch: string }) => Promise<unknown>,
+  remove: (options: { readonly ifMatch: string }, current: Content) => Promise<unknown>,
 ): Promise<void> {
-  await ifUnchanged(target, ({ etag }) => remove({ ifMatch: etag })).catch((error: unknown) => {
+  await ifUnchanged(target, (current) => remove({ ifMatch: current.etag }, current)).catch((error: unknown) => {
     if (!(error instanceof ChangedMeanwhile && !error.current)) throw error;
   });
 }
@@ -61,16 +61,32 @@ export const changesSince = (original: object, requested: object | undefined, cu
     ? ''
     : changesBetween(original, current, day);
 
-/** A booking that the user saw, alone or with the whole group. */
+/** A booking that the user saw, alone or with others of its group. */
 export interface ChosenBookings {
   readonly booking: SheetBooking;
-  readonly all: boolean;
+  readonly scope: SeriesScope;
   readonly day: Day;
 }
 
 type Bookings = { readonly bookings: readonly SheetBooking[] };
 
-function targetOf({ booking, all, day }: ChosenBookings, requested?: BookingValues) {
+const bodyOf = ({ id }: SheetBooking, { bayId, userAlias, startDate, endDate }: BookingValues) => ({
+  id,
+  bayId,
+  userAlias,
+  startDate,
+  endDate,
+});
+
+/** Bookings that have ended stay as they are. */
+const changeableOf = (bookings: readonly SheetBooking[], { scope }: ChosenBookings) =>
+  bookings.filter(({ endDate }) => scope === 'one' || Date.parse(endDate) > Date.now());
+
+const idsOf = (bookings: readonly SheetBooking[], { booking, scope, day }: ChosenBookings): readonly string[] =>
+  bookingsInScope(bookings, booking, scope, day.timeZone).map(({ id }) => id);
+
+function targetOf(chosen: ChosenBookings, requested?: BookingValues) {
+  const { booking, scope, day } = chosen;
   const { id, groupId, bayId, startDate } = booking;
   const shared = {
     name: `the booking of ${nameOf(booking)} (${bayNameOf(day, bayId)}, ${timeOf(startDate, day)})`,
@@ -80,14 +96,19 @@ function targetOf({ booking, all, day }: ChosenBookings, requested?: BookingValu
     },
   };
   type Bodies = readonly (BookingValues & { readonly id: string })[];
-  if (all && groupId)
+  if (scope !== 'one' && groupId)
     return {
       ...shared,
       // One request reads all bookings, so If-Match protects exactly the version that is compared.
       read: (): Promise<Versioned<Bookings>> => api.groups.get(groupId),
       write: async (bodies: Bodies, ifMatch: string) =>
         (await api.groups.replace(groupId, { bookings: [...bodies] }, { ifMatch })).etag,
-      remove: (options: { readonly ifMatch: string }) => api.groups.delete(groupId, options),
+      remove: async (options: { readonly ifMatch: string }, { bookings }: Bookings) => {
+        const removed = idsOf(bookings, chosen);
+        const rest = changeableOf(bookings, chosen).filter((one) => !removed.includes(one.id));
+        if (rest.length === 0) await api.groups.delete(groupId, options);
+        else await api.groups.replace(groupId, { bookings: rest.map((one) => bodyOf(one, one)) }, options);
+      },
     };
   return {
     ...shared,
@@ -102,7 +123,7 @@ function targetOf({ booking, all, day }: ChosenBookings, requested?: BookingValu
 }
 
 /**
- * Changes a booking, or all bookings of its group that have not ended. Returns a function that restores them, unless
+ * Changes a booking, or bookings of its group that have not ended. Returns a function that restores them, unless
  * somebody has changed them since.
  */
 export async function changeBookings(
@@ -110,14 +131,13 @@ export async function changeBookings(
   change: (booking: SheetBooking) => BookingValues,
 ): Promise<() => Promise<void>> {
   // A group moves by a distance, so after a lost response the same change would move the group twice.
-  const target = targetOf(chosen, chosen.all ? undefined : change(chosen.booking));
+  const target = targetOf(chosen, chosen.scope === 'one' ? change(chosen.booking) : undefined);
   return ifUnchanged(target, async ({ bookings, etag }) => {
-    const changeable = bookings.filter(({ endDate }) => !chosen.all || Date.parse(endDate) > Date.now());
+    const changeable = changeableOf(bookings, chosen);
+    const changedIds = idsOf(changeable, chosen);
     const write = (changeOf: (booking: SheetBooking) => BookingValues, ifMatch: string): Promise<string> => {
-      const bodies = changeable.map((booking) => {
-        const { bayId, userAlias, startDate, endDate } = changeOf(booking);
-        return { id: booking.id, bayId, userAlias, startDate, endDate };
-      });
+      // A group keeps only the bookings that the request names.
+      const bodies = changeable.map((one) => bodyOf(one, changedIds.includes(one.id) ? changeOf(one) : one));
       return target.write(bodies, ifMatch).catch((error) => {
         throw hasStatus(error, 404, 412) ? error : new RejectedBookings(error, bodies);
       });

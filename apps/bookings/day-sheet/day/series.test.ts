@@ -3,7 +3,15 @@ import type { BookingBay } from '@bay-booking/client';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { SheetBooking } from './day.ts';
-import { bookingsOf, checkSeries, describeCount, membersOf, movedLike, seriesScopes, weeklyTimes } from './series.ts';
+import {
+  bookingsInScope,
+  bookingsOf,
+  checkSeries,
+  describeCount,
+  movedLike,
+  seriesScopes,
+  weeklyTimes,
+} from './series.ts';
 import { instantAt, localAt } from './time.ts';
 
 const copenhagen = 'Europe/Copenhagen';
@@ -72,7 +80,7 @@ test('a change is for the booking, the date on the wall clock, this and the foll
   ];
   const [, , chosen] = group as [SheetBooking, SheetBooking, SheetBooking, SheetBooking];
   const idsOf = (scope: (typeof seriesScopes)[number][0], of = chosen) =>
-    membersOf(group, of, scope, copenhagen).map(({ id }) => id);
+    bookingsInScope(group, of, scope, copenhagen).map(({ id }) => id);
   expect(seriesScopes.map(([scope]) => idsOf(scope))).toEqual([['a2'], ['a2'], ['a2', 'a3'], ['a1', 'b1', 'a2', 'a3']]);
   expect(idsOf('date', group[0])).toEqual(['a1', 'b1']);
 });

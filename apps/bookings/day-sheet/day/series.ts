@@ -77,7 +77,7 @@ export const seriesScopes = [
 export type SeriesScope = (typeof seriesScopes)[number][0];
 
 /** Returns the bookings of a group that a change of one of them is for. A date is one on the wall clock. */
-export function membersOf<Member extends SheetBooking>(
+export function bookingsInScope<Member extends SheetBooking>(
   group: readonly Member[],
   { id, startDate }: Pick<SheetBooking, 'id' | 'startDate'>,
   scope: SeriesScope,

@@ -5,7 +5,16 @@ import { describeError } from '../data/errors.ts';
 import { cancelBookings, changeBookings, makeBookings } from '../data/write.ts';
 import { bayNameOf, type Day, nameOf, offeredBays, type SheetBooking } from '../day/day.ts';
 import { type Description, SentenceError } from '../day/sentences.ts';
-import { type BookingValues, bookingsOf, checkSeries, describeCount, movedLike, weeklyTimes } from '../day/series.ts';
+import {
+  type BookingValues,
+  bookingsOf,
+  checkSeries,
+  describeCount,
+  movedLike,
+  type SeriesScope,
+  seriesScopes,
+  weeklyTimes,
+} from '../day/series.ts';
 import { rangeOf, shortDateAt } from '../day/time.ts';
 import { button, h, notify } from '../dom.ts';
 import type { FormDraft } from '../sign-in.ts';
@@ -140,11 +149,10 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
   const { id, groupId, userAlias, bayId, startDate, endDate, externalBookingId, metadata } = original;
   const bays = new Map([[bayId, bayNameOf(day, bayId)], ...offeredBays(day)]);
   const name = nameOf(original);
-  const party = [
-    ['one', 'this one'],
-    ['all', 'all of the party'],
-  ] as const;
-  const choiceOf = (values: FormData) => ({ booking: original, all: values.get('party') === 'all', day });
+  const choiceOf = (values: FormData) => {
+    const [scope] = seriesScopes.find(([value]) => value === values.get('scope')) ?? ['one' as const];
+    return { booking: original, scope, day };
+  };
   const form = openForm(
     {
       title: `Booking of ${name}`,
@@ -155,7 +163,7 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
         formField('text', 'userAlias', 'Name', userAlias, { maxlength: 256 }),
         formField('select', 'bayId', 'Bay', bayId, { options: [...bays] }),
         ...timeFields(day, { start: startDate, end: endDate }),
-        groupId !== undefined && mayWrite && formField('select', 'party', 'Apply to', 'one', { options: party }),
+        groupId !== undefined && mayWrite && formField('select', 'scope', 'Apply to', 'one', { options: seriesScopes }),
         externalBookingId !== undefined && h('p', {}, `Reference: ${externalBookingId}`),
         ...Object.entries(metadata ?? {}).map(([key, value]) => h('p', {}, `${key}: ${value}`)),
       ],
@@ -173,7 +181,7 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
           endDate: times.endDate,
         };
         const chosen = choiceOf(values);
-        await changeBookings(chosen, chosen.all ? movedLike(original, change, day) : () => change);
+        await changeBookings(chosen, chosen.scope === 'one' ? () => change : movedLike(original, change, day));
         notify('Saved.');
       },
       reopen: (current, edited) => {
@@ -188,15 +196,18 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
     const chosen = choiceOf(form.values());
     const act = async () => {
       await cancelBookings(chosen);
-      notify(chosen.all ? 'All bookings of the group were cancelled.' : `The booking of ${name} was cancelled.`);
+      notify(chosen.scope === 'one' ? `The booking of ${name} was cancelled.` : 'The bookings were cancelled.');
     };
-    const count = [...day.bookings.values()].filter((booking) => booking.groupId === groupId).length;
-    const question = chosen.all
-      ? `Cancel all bookings of the group that have not ended, on every day? This day has ${count}.`
-      : `Cancel the booking of ${name}?`;
+    const question = cancelQuestions[chosen.scope] ?? `Cancel the booking of ${name}?`;
     const yes = button('Yes, cancel', () => void form.run(act), { class: 'danger' });
     const no = button('Keep booking', () => form.showBelow());
     form.showBelow(h('div', { class: 'question', role: 'alert' }, h('p', {}, question), yes, no));
     yes.focus();
   }
 }
+
+const cancelQuestions: Readonly<Partial<Record<SeriesScope, string>>> = {
+  date: 'Cancel all bookings of the group on this date?',
+  following: 'Cancel all bookings of the group on this and the following dates?',
+  all: 'Cancel all bookings of the group that have not ended, on every date?',
+};

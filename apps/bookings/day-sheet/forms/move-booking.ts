@@ -2,7 +2,7 @@
 import { describeError } from '../data/errors.ts';
 import { changeBookings } from '../data/write.ts';
 import { bayNameOf, type Day, nameOf, type SheetBooking } from '../day/day.ts';
-import { type BookingValues, movedLike } from '../day/series.ts';
+import { type BookingValues, movedLike, type SeriesScope, seriesScopes } from '../day/series.ts';
 import { rangeOf } from '../day/time.ts';
 import { button, h, listOf, notify } from '../dom.ts';
 import { openForm } from './form.ts';
@@ -24,27 +24,33 @@ export function moveBooking(
     const described = await describeError(error, day, [requested]);
     showRejection(described.map((problem) => problem.text).join(' '));
   };
-  const move = async (all: boolean) => {
-    const changeOf = all ? movedLike(original, change, day) : () => change;
-    const undo = await changeBookings({ booking: original, all, day }, changeOf);
-    notify([`${action.done} `, ...where, all ? ', with all of the party.' : '.'], {
+  const move = async (scope: SeriesScope) => {
+    const changeOf = scope === 'one' ? () => change : movedLike(original, change, day);
+    const undo = await changeBookings({ booking: original, scope, day }, changeOf);
+    notify([`${action.done} `, ...where, others[scope]], {
       label: 'Undo',
       act: () => undo().catch(fail),
     });
   };
-  if (!original.groupId) return void move(false).catch(fail);
+  if (!original.groupId) return void move('one').catch(fail);
   const form = openForm({
     title: `${action.verb} which bookings?`,
     day,
     kind: 'booking',
     context: original,
     content: [h('p', {}, ...listOf(nameOf(original)), ' to ', ...where)],
-    buttons: [
-      button('This one', () => void form.run(() => move(false)), { class: 'primary' }),
-      button('All of the party', () => void form.run(() => move(true))),
-    ],
+    buttons: seriesScopes.map(([scope, label]) =>
+      button(label, () => void form.run(() => move(scope)), scope === 'one' ? { class: 'primary' } : {}),
+    ),
   });
 }
+
+const others: Readonly<Record<SeriesScope, string>> = {
+  one: '.',
+  date: ', with all of this date.',
+  following: ', with all of this and the following dates.',
+  all: ', with all of the party.',
+};
 
 function actionOf({ bayId, startDate, endDate }: SheetBooking, change: BookingValues) {
   const keepsStart = bayId === change.bayId && Date.parse(startDate) === Date.parse(change.startDate);
