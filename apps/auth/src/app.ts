@@ -25,7 +25,7 @@ import { handleError } from './http/errors.ts';
 import { createRateLimit } from './http/rate-limit.ts';
 import { startLoops } from './jobs.ts';
 import { createAuthorize } from './management/authorize.ts';
-import { createAccountManagement } from './management/management.ts';
+import { createAccountManagement, rejectOperator } from './management/management.ts';
 import { countEvents, observeKeys } from './metrics.ts';
 import { createConsentGrants } from './oidc/authorization/consent-grants.ts';
 import { createDeviceSignIn } from './oidc/authorization/device-sign-in.ts';
@@ -191,7 +191,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
       trustIssuerHost(config.issuer),
       normaliseAuthorization,
       normalisePath(protocolPaths),
-      limitQuery(reject),
+      limitQuery(config.management ? rejectOperator(reject) : reject),
     );
 
   // If METRICS_PORT is set, another listener serves the metrics on that port (main.ts).

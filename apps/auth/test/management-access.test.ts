@@ -1,5 +1,6 @@
 // Tests who may use the management API: nobody but the clients that were imported for it.
 
+import { gzipSync } from 'node:zlib';
 import { startHttpServer } from '@bay-booking/service/http/server';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
@@ -68,6 +69,22 @@ describe('nobody else gets in', () => {
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
     expect(await send('GET', '/accounts/%E0')).toMatchObject({ status: 404 });
     expect(await send('GET', '/accounts/a%00b')).toMatchObject({ status: 404 });
+  });
+
+  test('too many parameters and a compressed body get the error envelope', async () => {
+    expect(await management.send('GET', `/facilities?${'a&'.repeat(101)}`)).toMatchObject({
+      status: 400,
+      body: { errors: [{ code: 'ERR00002', moreInfo: '/query: the request has more than 100 parameters' }] },
+    });
+    const zipped = await fetch(`${management.server.origin}/management/facilities/f`, {
+      method: 'PUT',
+      headers: { Authorization: `Bearer ${management.token}`, 'Content-Encoding': 'gzip' },
+      body: new Uint8Array(gzipSync('{"name":"F"}')),
+    });
+    expect(await statusAndBody(zipped)).toMatchObject({
+      status: 415,
+      errors: [{ code: 'ERR00415', moreInfo: expect.stringContaining('Send the body uncompressed') }],
+    });
   });
 
   test('an operator that was disabled, at once', async () => {

@@ -232,6 +232,20 @@ describe('invalid import files', () => {
     ['the id ..', [facility({ id: '..' })], [`/facilities/0/id: must not be . or .., and ${noControls}`]],
     ['U+202E in a name', [facility({ name: 'a\u202eb' })], [`/facilities/0/name: ${noControls}`]],
     [
+      'half a surrogate pair',
+      [facility({ name: 'a\ud800', openingHours: [], timeZone: null })],
+      [
+        '/facilities/0/name: must not contain NUL or half a surrogate pair',
+        '/facilities/0/openingHours: is not known',
+        '/facilities/0/timeZone: must be string',
+      ],
+    ],
+    [
+      'opening hours of another type',
+      [facility({ locations: [location({ openingHours: 1 })] })],
+      ['/facilities/0/locations/0/openingHours: must be object or null'],
+    ],
+    [
       'a control character',
       [facility({ name: 'a\nb' })],
       ['/facilities/0/name: must not contain control characters, also none for the direction of text'],

@@ -41,6 +41,8 @@ export interface EndpointRequest<Query, Body, Caller> {
   readonly validationErrors: readonly ValidationError[];
   /** Undefined unless the endpoint has the header, and the key is valid. */
   readonly idempotencyKey: string | undefined;
+  /** Only of a body that the handler gets as sent, if there is a key. */
+  readonly bodyHash?: string;
   readonly header: (name: string) => string | undefined;
   readonly caller: Caller;
   /** Also in the log and in the header `X-Request-Id`. */

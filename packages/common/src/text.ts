@@ -42,9 +42,12 @@ const expressions = new Map(
 /** Whether PostgreSQL can store the text. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
 
-/** A lone surrogate is the only character that the patterns do not exclude. */
+/** The patterns do not exclude lone surrogates, which `findTextErrors` reports. */
+export const matchesFormat = (format: keyof typeof textFormats, text: string): boolean =>
+  expressions.get(format)?.test(text) === true;
+
 export const hasFormat = (format: keyof typeof textFormats, text: string): boolean =>
-  text.isWellFormed() && expressions.get(format)?.test(text) === true;
+  text.isWellFormed() && matchesFormat(format, text);
 
 /** Whether a page would show nothing of the text. U+2800 is an empty Braille pattern. */
 export const isInvisible = (text: string): boolean =>

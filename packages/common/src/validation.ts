@@ -1,6 +1,6 @@
 // Validates the query and the body of a request.
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
-import { anyFormat, escapePointer, findTextErrors, hasFormat, type TextError, textFormats } from './text.ts';
+import { anyFormat, escapePointer, findTextErrors, matchesFormat, type TextError, textFormats } from './text.ts';
 
 export interface ValidationError {
   readonly field: string;
@@ -63,7 +63,7 @@ export function createCompiler(formats: Formats): (schema: object) => (value: un
   const ajv = new Ajv2020({ allErrors: true, strict: true });
   const hints = new Map(Object.entries({ ...textFormats, ...formats }).map(([name, { hint }]) => [name, hint]));
   for (const name of Object.keys(textFormats))
-    ajv.addFormat(name, (text: string) => hasFormat(name as keyof typeof textFormats, text));
+    ajv.addFormat(name, (text: string) => matchesFormat(name as keyof typeof textFormats, text));
   ajv.addFormat(anyFormat, true);
   for (const [name, { test }] of Object.entries(formats)) ajv.addFormat(name, test);
   return (schema) => {
@@ -168,6 +168,14 @@ function validationMessage({ keyword, params, message = 'is not valid' }: ErrorO
         : 'has a character that is not allowed';
     case 'additionalProperties':
       return `must not have the field ${params.additionalProperty}`;
+    case 'type':
+      return `must be ${[params.type].flat().join(' or ')}`;
+    case 'const':
+      return `must be ${JSON.stringify(params.allowedValue)}`;
+    case 'minProperties':
+      return params.limit === 1 ? 'must not be empty' : `must have at least ${params.limit} fields`;
+    case 'maxProperties':
+      return `must have at most ${params.limit} fields`;
     default:
       return message;
   }

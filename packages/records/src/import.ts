@@ -5,6 +5,7 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { type Database, query, Rollback, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { isObject } from '@bay-booking/service/http/request-body';
 import { newResponse, once } from '@bay-booking/service/idempotency/once';
 import {
   checkUnused,
@@ -64,7 +65,7 @@ export async function change<Event>(
       if (dryRun) throw new Rollback(done);
       // The key belongs to no facility.
       const stored = { facilityId: '', createdAt: now.toISOString() };
-      await storeResponse(tx, keyed && newResponse(keyed, withoutSecrets(done)), stored);
+      await storeResponse(tx, keyed && newResponse(keyed, withoutSecret(done)), stored);
       committed = events;
       return done;
     });
@@ -74,8 +75,10 @@ export async function change<Event>(
 }
 
 /** A secret is shown once, also to a request that is repeated. */
-const withoutSecrets = (response: EndpointResponse): EndpointResponse =>
-  JSON.parse(JSON.stringify(response, (name, value) => (name === 'client_secret' ? null : value)));
+const withoutSecret = ({ body, ...response }: EndpointResponse): EndpointResponse => ({
+  ...response,
+  body: isObject(body) && 'client_secret' in body ? { ...body, client_secret: null } : body,
+});
 
 /** The limits of infra/postgres/service.sql are for requests. PostgreSQL 16 and older have no `transaction_timeout`. */
 const allowLongTransaction = `select set_config(name, value, true) from (values ('transaction_timeout', '0'),

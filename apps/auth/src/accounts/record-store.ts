@@ -5,7 +5,7 @@ import { isoTime, withoutNulls } from '../audit/operator-store.ts';
 import { lockout } from '../config.ts';
 import { accountCounter } from '../guard/failures-store.ts';
 import { canonicalName } from '../input/username.ts';
-import type { AccountInput } from './record.ts';
+import type { AccountInput } from './record-schema.ts';
 import { membershipsOfAccount } from './store.ts';
 
 type Profile = 'id' | 'username' | 'emailVerified' | 'kind' | 'roles' | 'disabled' | 'memberships';

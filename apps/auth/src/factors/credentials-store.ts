@@ -2,7 +2,8 @@
 import { atPointer, type Formats, type PointerError } from '@bay-booking/common/validation';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { isPasswordHash } from '../accounts/passwords.ts';
-import type { AccountCredentials, AccountInput } from '../accounts/record.ts';
+import type { AccountCredentials } from '../accounts/record.ts';
+import type { AccountInput } from '../accounts/record-schema.ts';
 import { hashRecoveryCodes } from './codes.ts';
 import { isPublicKey } from './passkeys.ts';
 import { decryptSecret, hasAuthenticatorApp, importAuthenticatorApp } from './store.ts';

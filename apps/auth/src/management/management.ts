@@ -1,20 +1,32 @@
 // Creates the management API (docs/behaviour.md, "Management API").
+import { atPointer } from '@bay-booking/common/validation';
 import { createManagement } from '@bay-booking/records/management';
 import { transaction } from '@bay-booking/service/database/database';
+import { sendErrors } from '@bay-booking/service/http/app';
 import type { Router } from 'express';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
 import { lockRecords, storeOperatorEvents } from '../audit/operator-store.ts';
 import type { AuthConfig } from '../config.ts';
+import type { RejectRequest } from '../http/corrected-request.ts';
 import type { ScopeTable } from '../oidc/scopes.ts';
 import type { Mailer } from '../outbox/mailer.ts';
 import type { FacilityEmails } from '../portal/facility-emails.ts';
 import { type ActionParts, actionEndpoints, actionSchemas } from './actions.ts';
 import type { Authorize } from './authorize.ts';
-import { createAccountRecords } from './records.ts';
+import { accountErrors, createAccountRecords } from './records.ts';
 import { operatorEvents } from './store.ts';
 
 /** The audit event of an export with hashes and factors. */
 export const credentialsExported: AuditEvent = { kind: 'credentials.exported' };
+
+/** Uses the error envelope of the management API for its paths. */
+export const rejectOperator =
+  (reject: RejectRequest): RejectRequest =>
+  (request, response, rejected) => {
+    if (!request.path.startsWith('/management/')) return reject(request, response, rejected);
+    const { badRequest, problemsOf } = accountErrors;
+    return sendErrors(response, badRequest(problemsOf([atPointer('/query', 'invalid', rejected.description)])));
+  };
 
 export async function createAccountManagement(options: {
   readonly emails: ActionParts['emails'];

@@ -5,8 +5,9 @@ import express, { type Request, type RequestHandler, type Response } from 'expre
 export type BodyError = (code: 'ERR00003' | 'ERR00413' | 'ERR00415', options?: { readonly moreInfo?: string }) => Error;
 
 const defaultLimit = 100_000;
-/** Reads a body of at most `limit` bytes. */
-export const rawBody = (limit = defaultLimit): RequestHandler => express.raw({ type: () => true, limit });
+/** Reads a body of at most `limit` bytes. Unless `inflate`, a compressed body is an error. */
+export const rawBody = (limit = defaultLimit, { inflate = true } = {}): RequestHandler =>
+  express.raw({ type: () => true, limit, inflate });
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const jsonType = /^(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
@@ -54,7 +55,9 @@ function convert({ type, limit = defaultLimit }: RawBodyError, bodyError: BodyEr
   // The code's description names the default limit.
   const moreInfo = limit === defaultLimit ? '' : `at most ${limit / 1_000} kB here`;
   if (type === 'entity.too.large') return bodyError('ERR00413', { moreInfo });
-  return bodyError(type === 'encoding.unsupported' ? 'ERR00415' : 'ERR00003');
+  if (type === 'encoding.unsupported')
+    return bodyError('ERR00415', { moreInfo: 'This Content-Encoding is not accepted. Send the body uncompressed.' });
+  return bodyError('ERR00003');
 }
 
 function decode(bytes: Uint8Array, bodyError: BodyError): string {

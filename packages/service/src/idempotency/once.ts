@@ -56,12 +56,13 @@ type Request = EndpointRequest<unknown, unknown, { readonly clientId: string; re
 
 /** The hash of an invalid request differs from every stored hash. */
 export function keyedRequest(request: Omit<Request, 'header' | 'params' | 'requestId'>): KeyedRequest | undefined {
-  const { path, body, validationErrors, idempotencyKey, caller } = request;
+  const { path, body, bodyHash, validationErrors, idempotencyKey, caller } = request;
   if (idempotencyKey === undefined) return undefined;
   const { clientId, subject = clientId } = caller;
   return {
     id: hash(JSON.stringify([clientId, subject, idempotencyKey])),
-    requestHash: validationErrors.length > 0 ? 'invalid' : hash(JSON.stringify([path, body], withSortedFields)),
+    requestHash:
+      validationErrors.length > 0 ? 'invalid' : hash(JSON.stringify([path, bodyHash ?? body], withSortedFields)),
   };
 }
 

@@ -12,6 +12,7 @@ import {
   type ValidationError,
 } from '@bay-booking/common/validation';
 import type { Request, Response } from 'express';
+import { contentHash } from '../etag.ts';
 import { rawBody, readJsonObject, readOptionalBody, withoutEmptyTexts } from '../request-body.ts';
 import { findUnknownFields, findUnknownFieldsInside } from './preferences.ts';
 
@@ -26,7 +27,10 @@ export interface InputOptions {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-type Input = Pick<EndpointRequest<unknown, unknown, unknown>, 'query' | 'body' | 'validationErrors' | 'idempotencyKey'>;
+type Input = Pick<
+  EndpointRequest<unknown, unknown, unknown>,
+  'query' | 'body' | 'validationErrors' | 'idempotencyKey' | 'bodyHash'
+>;
 type ReadInput = (request: Request, response: Response, rejectsUnknown: boolean) => Promise<Input>;
 
 const noFields: Schema = { type: 'object' };
@@ -57,7 +61,7 @@ export function createInputReaders({ errors, formats, reading }: InputOptions) {
     ];
     const hasKey = 'Idempotency-Key' in headers;
     const validateQuery = compile(querySchema);
-    const readRawBody = rawBody(bodyLimit);
+    const readRawBody = rawBody(bodyLimit, { inflate: !isStrict });
     const validateBody = bodyUse === 'as sent' ? undefined : compile(bodySchema);
 
     async function readBody(request: Request, response: Response): Promise<Fields> {
@@ -97,7 +101,10 @@ export function createInputReaders({ errors, formats, reading }: InputOptions) {
             ]),
         ...(isKeyValid ? [] : [keyError]),
       ];
-      return { query: query.value, body: body.value, validationErrors, idempotencyKey: isKeyValid ? key : undefined };
+      const idempotencyKey = isKeyValid ? key : undefined;
+      // A file of 10 MB, sorted and written again, would stop other requests for a second.
+      const bodyHash = idempotencyKey && bodyUse === 'as sent' && { bodyHash: contentHash(request.body as Buffer) };
+      return { query: query.value, body: body.value, validationErrors, idempotencyKey, ...bodyHash };
     };
   };
 }
