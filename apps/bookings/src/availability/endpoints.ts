@@ -1,20 +1,83 @@
 // Describes and handles GET /api/booking-availability (docs/behaviour.md, "Availability").
+
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
+import { textSchema } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Database } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller } from '../auth/caller.ts';
 import { badRequest, problemOf, problemsOf } from '../errors.ts';
 import { defineEndpoint, pageSuccess } from '../http/endpoint-parts.ts';
-import { defaultPageSizes, pageRequest } from '../http/pagination.ts';
+import {
+  defaultPageSizes,
+  type ListRequest,
+  listQuerySchema,
+  listResponse,
+  listSchema,
+  pageRequest,
+} from '../http/pagination.ts';
+import { dateTimeSchema as dateTime, idsSchema, noLinksSchema, responseSchema } from '../http/schemas.ts';
 import { bayExample } from '../places/resource.ts';
-import type { PlacesStore } from '../places/store.ts';
+import type { BayRow, PlacesStore } from '../places/store.ts';
 import { parseDates } from '../time/date-times.ts';
 import { type Interval, timesOf } from '../time/interval.ts';
 import { readBayStatesWithoutReasons, readClock } from './bay-states.ts';
-import { availabilityPath, availabilityResponse, bayAvailability } from './resource.ts';
 import { findGaps } from './rule.ts';
-import { availabilityQuerySchema, availabilitySchema, maxDays } from './schema.ts';
+
+const string = { type: 'string' } as const;
+
+/** The maximum length of a search interval. */
+const maxDays = 32;
+
+const availabilityQuerySchema = {
+  ...listQuerySchema(
+    {
+      locationIds: idsSchema('Locations. Mandatory without bayIds. With bayIds, a bay must match both.'),
+      bayIds: idsSchema('Bays. Mandatory without locationIds.'),
+      startDate: { ...dateTime, description: 'Start of the interval.' },
+      endDate: { ...dateTime, description: `End of the interval, at most ${maxDays} × 24 hours after the start.` },
+      minMinutes: { type: 'integer', minimum: 1, maximum: 1440, description: 'Leaves out shorter gaps.' },
+      holdId: { ...textSchema, description: 'A hold of the client. Its time counts as free.' },
+    },
+    defaultPageSizes.availability,
+  ),
+  required: ['startDate', 'endDate'],
+} as const;
+
+const freeTimeSchema = responseSchema({ startDate: dateTime, endDate: dateTime });
+
+const bayAvailabilitySchema = responseSchema({
+  bay: {
+    ...responseSchema({ id: string, name: string, bookable: { type: 'boolean' } }),
+    description: 'A bay that is not bookable has no gaps.',
+  },
+  location: {
+    ...responseSchema({ id: string, name: string, facilityId: string, timeZone: string }),
+    description: 'The owning location.',
+  },
+  free: {
+    type: 'array',
+    items: freeTimeSchema,
+    description: 'The gaps, in order. Any interval inside a gap can be booked. A gap does not include its end.',
+  },
+  _links: noLinksSchema,
+});
+
+const envelope = listSchema(bayAvailabilitySchema);
+
+const availabilitySchema = {
+  ...envelope,
+  required: [...envelope.required, 'asOf'],
+  properties: { ...envelope.properties, asOf: { ...dateTime, description: 'When the bays were read.' } },
+} as const;
+
+/** The schemas that are components of the OpenAPI document, by their name in the document. */
+export const availabilityComponents = {
+  Availability: availabilitySchema,
+  BayAvailability: bayAvailabilitySchema,
+  FreeTime: freeTimeSchema,
+} as const;
 
 type AvailabilityQuery = Partial<FromSchema<typeof availabilityQuerySchema>>;
 
@@ -101,4 +164,53 @@ function readInterval(query: AvailabilityQuery, routerErrors: readonly Validatio
   if (isReversed) problems.push(problemOf('ERR00010'));
   if (problems.length > 0 || !start || !end) throw badRequest(problems);
   return { start: start.getTime(), end: end.getTime() };
+}
+
+const availabilityPath = '/api/booking-availability';
+
+/** Returns the gaps of a bay: the times when it is free. Gaps that are shorter than `minMinutes` are left out. */
+function bayAvailability(bay: BayRow, gaps: readonly Interval[], minMinutes = 0) {
+  const { id, name, bookable, locationId, locationName, facilityId, timeZone } = bay;
+  const longEnough = gaps.filter(({ start, end }) => end - start >= minMinutes * 60_000);
+  return {
+    bay: { id, name, bookable },
+    location: { id: locationId, name: locationName, facilityId, timeZone },
+    free: longEnough.map(({ start, end }) => ({ startDate: toText(start), endDate: toText(end) })),
+    _links: {},
+  };
+}
+
+interface AvailabilityPage {
+  readonly items: readonly ReturnType<typeof bayAvailability>[];
+  /** When the bays were read. */
+  readonly asOf: string;
+  readonly total: number;
+}
+
+function availabilityResponse(
+  { items, asOf, total }: AvailabilityPage,
+  request: Omit<ListRequest, 'path'>,
+  link: MakeLink,
+): EndpointResponse {
+  const { body, headers } = listResponse({ ...request, path: availabilityPath }, items, total, link);
+  return {
+    status: 200,
+    // `body` also contains `items`. They are named here so that `asOf` comes directly after them in the JSON.
+    body: { items, asOf, ...(body as object) },
+    headers: { ...headers, 'Cache-Control': 'no-store' },
+  };
+}
+
+const dayMs = 86_400_000;
+/** The rest of an instant's text for each minute of a day. */
+const minutes = Array.from({ length: 1440 }, (_, minute) => new Date(minute * 60_000).toISOString().slice(11));
+let latest = { day: Number.NaN, date: '' };
+
+/** A page has hundreds of instants. `toISOString` alone would take a quarter of the CPU time of a request. */
+function toText(instant: number): string {
+  const day = Math.floor(instant / dayMs);
+  const minute = minutes[(instant - day * dayMs) / 60_000];
+  if (minute === undefined) return new Date(instant).toISOString();
+  if (day !== latest.day) latest = { day, date: new Date(instant).toISOString().slice(0, 11) };
+  return latest.date + minute;
 }

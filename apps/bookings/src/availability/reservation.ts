@@ -1,10 +1,10 @@
 // Validates the bay and times of a booking or hold request and finds the bay's facility.
-import type { ApiError, ApiProblem } from '@bay-booking/common/errors';
+import type { ApiProblem } from '@bay-booking/common/errors';
 import { isText } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
 import type { Config } from '../config.ts';
-import { badRequest, problemOf, problemsOf } from '../errors.ts';
+import { problemOf, problemsOf } from '../errors.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { findDateErrors, parseDates } from '../time/date-times.ts';
 import type { Period } from '../time/interval.ts';
@@ -56,11 +56,7 @@ async function findBay(bayId: string, facilities: readonly string[], catalogue: 
   return facilityId === undefined ? undefined : { facilityId, bayId };
 }
 
-/** Creates one error with all problems of a request. Each problem has this `contextData`. */
-export function reservationError(...values: Parameters<typeof problemsOfReservation>): ApiError {
-  return badRequest(problemsOfReservation(...values));
-}
-
+/** Each problem has this `contextData`. */
 export function problemsOfReservation(
   { problems }: Reservation,
   conflicts: readonly Conflict[],

@@ -23,8 +23,15 @@ import { checkResourceEtag, createdResponse, versionedResponse } from '../http/r
 import { createWithKey } from '../idempotency/idempotency.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { findReversedIntervalErrors, parseDates } from '../time/date-times.ts';
-import { type Closure, type ClosureRow, closureResource } from './closure.ts';
-import { closureBodySchema, closureListSchema, closureQuerySchema, closureSchema } from './schema.ts';
+import {
+  type Closure,
+  type ClosureRow,
+  closureBodySchema,
+  closureListSchema,
+  closureQuerySchema,
+  closureResource,
+  closureSchema,
+} from './closure.ts';
 import type { ClosureStore } from './store.ts';
 import { type RequestedClosure, validateClosure } from './validation.ts';
 

@@ -4,8 +4,7 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { badRequest, problemOf, problemsOf } from '../errors.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { parseDates } from '../time/date-times.ts';
-import type { Closure } from './closure.ts';
-import type { closureBodySchema } from './schema.ts';
+import type { Closure, closureBodySchema } from './closure.ts';
 
 export type ClosureBody = Partial<FromSchema<typeof closureBodySchema>>;
 export type RequestedClosure = Omit<Closure, 'id' | 'createdAt' | 'lastUpdatedAt'>;

@@ -3,17 +3,6 @@ import { type Database, Rollback, type Transaction, transaction } from '@bay-boo
 import { rewriteResponses } from '@bay-booking/service/idempotency/store';
 import type { Logger } from '@bay-booking/service/logging';
 import { type Booking, erasedFields, stateOf } from '../bookings/storage/columns.ts';
-import { findByAlias, findEnded, lockBookings, storeErased } from '../bookings/storage/erasure.ts';
-import {
-  createChangeEraser,
-  findByFormerAlias,
-  findEndedDeletions,
-  findFacilities,
-  findKnownFacilities,
-  findKnownIds,
-  findLatestChanges,
-  type LatestChange,
-} from '../changes/erasure.ts';
 import {
   type Author,
   appendChanges,
@@ -26,9 +15,24 @@ import { lockFacility } from '../database/locks.ts';
 import { unavailable } from '../errors.ts';
 import { later } from '../time/timestamps.ts';
 import { rewriteBodies } from '../webhooks/delivery/delivery-store.ts';
-import { maxErasedBookings } from './schema.ts';
+import {
+  eraseChanges,
+  findByAlias,
+  findByFormerAlias,
+  findEnded,
+  findEndedDeletions,
+  findFacilities,
+  findKnownFacilities,
+  findKnownIds,
+  findLatestChanges,
+  findPersonal,
+  type LatestChange,
+  lockBookings,
+  storeErased,
+} from './store.ts';
 
-const changeEraser = createChangeEraser(erasedFields);
+/** The maximum number of bookings of one request, and of one run of the job. */
+export const maxErasedBookings = 500;
 /** The maximum number of bookings of one transaction. */
 const batchSize = 50;
 /** An attempt fails if one of its bookings moves to another facility at the same time. */
@@ -107,7 +111,7 @@ async function eraseBatch(
   ids: readonly string[],
   options: ErasureOptions,
 ): Promise<readonly string[]> {
-  if (options.dryRun) return changeEraser.findPersonal(db, facilities, ids);
+  if (options.dryRun) return findPersonal(db, facilities, ids);
   for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
     const known = await findKnownFacilities(db, facilities, ids);
     const erased = await transaction<readonly string[] | undefined>(db, (tx) =>
@@ -136,7 +140,7 @@ async function eraseAt(
   const [found, latest, personalIds] = await Promise.all([
     findKnownFacilities(tx, permitted, ids),
     ofAll((facilityId) => findLatestChanges(tx, facilityId, ids)),
-    changeEraser.findPersonal(tx, facilities, ids),
+    findPersonal(tx, facilities, ids),
   ]);
   const existing = new Set(bookings.map(({ id }) => id));
   const hasMoved = latest.some(({ bookingId, isDeleted }) => !isDeleted && !existing.has(bookingId));
@@ -160,7 +164,7 @@ async function eraseAt(
     // The next version of a booking that has moved away belongs to the other facility.
     if (!last.isMoved) changes.push(changeOfDeleted(last, at));
   }
-  for (const facilityId of facilities) changeEraser.erase(tx, facilityId, personalIds);
+  for (const facilityId of facilities) eraseChanges(tx, facilityId, personalIds);
   appendChanges(tx, changes, author);
   return personalIds;
 }

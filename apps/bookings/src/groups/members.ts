@@ -16,7 +16,7 @@ const knownFields: ReadonlySet<string> = new Set(
 );
 
 /** Returns the entries of a request that replaces a group. `existing` has the bookings that an entry can change. */
-export function membersOf(
+export function requestsOfMembers(
   inputs: readonly Fields[],
   strict: boolean,
   existing: ReadonlyMap<string, Booking>,

@@ -15,7 +15,7 @@ import type { WriteServices } from '../bookings/write.ts';
 import { findLikelyFacilities, isUuid, newTaggedId } from '../database/tagged-id.ts';
 import { apiError } from '../errors.ts';
 import { createWithKey } from '../idempotency/idempotency.ts';
-import { memberOf, membersOf } from './members.ts';
+import { memberOf, requestsOfMembers } from './members.ts';
 import type { groupRequestSchema } from './schema.ts';
 
 type GroupRequest = CallerRequest<unknown, Partial<FromSchema<typeof groupRequestSchema>>>;
@@ -55,7 +55,7 @@ export async function replaceGroup(services: WriteServices, request: GroupReques
     const running = new Map(runningOf(members, writes.at).map((member) => [member.id, member]));
     const bookingIds = [...running.keys()];
     const options = { caller, now: writes.at, requestErrors, dryRun, facilityId, bookingIds };
-    const drafts = await validateDrafts(services, membersOf(inputs, strict, running), options);
+    const drafts = await validateDrafts(services, requestsOfMembers(inputs, strict, running), options);
     const named = new Set(drafts.flatMap((draft) => draft.id ?? []));
     const deleted = bookingIds.filter((member) => !named.has(member));
     const create = drafts.filter((draft) => draft.id === undefined).map((draft) => newBooking(draft, writes.at, id));

@@ -1,10 +1,66 @@
 // Describes and handles the endpoints for holds (docs/behaviour.md, "Holds").
-import type { Caller } from '../auth/caller.ts';
+
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import { linksSchema, type MakeLink } from '@bay-booking/common/links';
+import { textSchema } from '@bay-booking/common/text';
+import { newResponse } from '@bay-booking/service/idempotency/once';
+import type { IdempotencyStore } from '@bay-booking/service/idempotency/store';
+import type { FromSchema } from 'json-schema-to-ts';
+import type { Caller, CallerRequest } from '../auth/caller.ts';
+import { type BookingLimits, problemsOfReservation, validateReservation } from '../availability/reservation.ts';
+import type { Config } from '../config.ts';
+import { newTaggedId } from '../database/tagged-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { defineEndpoint, idempotencyKeyHeader, locationHeader, string } from '../http/endpoint-parts.ts';
-import { createHold, type HoldServices } from './create.ts';
-import { type Hold, holdResource, holdSeconds } from './hold.ts';
-import { createHoldSchema, extendHoldSchema, holdSchema } from './schema.ts';
+import { dateTimeSchema as dateTime, responseSchema } from '../http/schemas.ts';
+import { createWithKey } from '../idempotency/idempotency.ts';
+import type { Catalogue } from '../places/catalogue-store.ts';
+import { type Hold, holdPath, holdResource, holdSeconds } from './hold.ts';
+import type { HoldStore } from './store.ts';
+
+const seconds = { type: 'integer', minimum: holdSeconds.min, maximum: holdSeconds.max } as const;
+
+const createHoldSchema = {
+  type: 'object',
+  required: ['bayId', 'startDate', 'endDate'],
+  properties: {
+    bayId: { ...textSchema, description: 'Bay to hold.' },
+    startDate: { ...dateTime, description: 'Start, with a zone; digits beyond milliseconds are cut.' },
+    endDate: { ...dateTime, description: 'End, not before the start and not in the past.' },
+    holdSeconds: { ...seconds, description: `How long to hold the bay; ${holdSeconds.default} if left out.` },
+    correlationId: { ...textSchema, description: 'Groups bookings of one user session.' },
+  },
+} as const;
+
+const extendHoldSchema = {
+  type: 'object',
+  required: ['holdSeconds'],
+  properties: {
+    holdSeconds: { ...seconds, description: 'Counts from now. A hold lasts 30 minutes in total at most.' },
+  },
+} as const;
+
+const holdSchema = responseSchema(
+  {
+    id: { type: 'string', format: 'uuid', description: 'Hold ID.' },
+    bayId: { type: 'string', description: 'ID of the bay.' },
+    startDate: { ...dateTime, description: 'Start, UTC.' },
+    endDate: { ...dateTime, description: 'End, UTC.' },
+    expiresAt: { ...dateTime, description: 'When the hold ends by itself, UTC.' },
+    createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
+    correlationId: { ...textSchema, description: 'Left out where the client gave none.' },
+    _links: linksSchema('self', 'edit', 'delete', 'book'),
+  },
+  // The properties that can be left out.
+  ['correlationId'],
+);
+
+/** The schemas that are components of the OpenAPI document, by their name in the document. */
+export const holdComponents = {
+  Hold: holdSchema,
+  CreateHold: createHoldSchema,
+  ExtendHold: extendHoldSchema,
+} as const;
 
 const tag = 'Holds';
 
@@ -107,4 +163,46 @@ export function createHoldEndpoints(services: HoldServices) {
       },
     }),
   ];
+}
+
+export interface HoldServices {
+  readonly config: BookingLimits & Pick<Config, 'holdsPerOwner'>;
+  readonly now: () => Date;
+  readonly link: MakeLink;
+  readonly store: HoldStore;
+  readonly idempotency: IdempotencyStore;
+  readonly catalogue: Catalogue;
+}
+
+function createHold(
+  services: HoldServices,
+  request: CallerRequest<unknown, Partial<FromSchema<typeof createHoldSchema>>>,
+): Promise<EndpointResponse> {
+  const { store, idempotency, config, link } = services;
+  const { body, caller } = request;
+  const now = services.now();
+  return createWithKey(request, { idempotency, now }, async (keyed, errors) => {
+    const reservation = await validateReservation(body, errors, caller, { ...services, now });
+    const { valid, bay, times } = reservation;
+    if (!valid) {
+      // The response also reports the conflicts that can already be found.
+      const conflicts = bay ? await store.findConflicts(bay, times, caller, config.holdsPerOwner) : [];
+      throw badRequest(problemsOfReservation(reservation, conflicts));
+    }
+    // The clock of the database decides when the hold expires.
+    const createdAt = await store.now();
+    const seconds = body.holdSeconds ?? holdSeconds.default;
+    const hold: Hold = {
+      ...valid,
+      id: newTaggedId(valid.facilityId, now),
+      correlationId: body.correlationId ?? null,
+      createdAt,
+      expiresAt: new Date(Date.parse(createdAt) + seconds * 1_000).toISOString(),
+    };
+    const headers = { Location: link('GET', holdPath(hold)).href };
+    const response = { status: 201, body: holdResource(hold, link), headers };
+    const conflicts = await store.create(hold, caller, config.holdsPerOwner, keyed && newResponse(keyed, response));
+    if (conflicts.length > 0) throw badRequest(problemsOfReservation(reservation, conflicts));
+    return response;
+  });
 }

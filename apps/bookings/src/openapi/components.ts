@@ -1,12 +1,12 @@
 // Lists the tags and the named schemas of the OpenAPI document.
-import { availabilityComponents } from '../availability/schema.ts';
+import { availabilityComponents } from '../availability/endpoints.ts';
 import { bookingComponents, bookingItemSchema } from '../bookings/schema.ts';
-import { changeComponents } from '../changes/feed/schema.ts';
-import { historyComponents } from '../changes/history/schema.ts';
-import { closureComponents } from '../closures/schema.ts';
-import { erasureComponents } from '../erasure/schema.ts';
+import { changeComponents } from '../changes/feed/endpoints.ts';
+import { historyComponents } from '../changes/history/endpoints.ts';
+import { closureComponents } from '../closures/closure.ts';
+import { erasureComponents } from '../erasure/endpoints.ts';
 import { groupComponents } from '../groups/schema.ts';
-import { holdComponents } from '../holds/schema.ts';
+import { holdComponents } from '../holds/endpoints.ts';
 import { meComponents } from '../me/endpoint.ts';
 import { openingHoursComponents } from '../opening-hours/schema.ts';
 import { placeComponents } from '../places/schema.ts';

@@ -1,8 +1,94 @@
-// Describes the endpoint of the change feed. Its handler is in list-changes.ts.
-import type { Schema } from '@bay-booking/common/endpoint';
-import { actorExample, defineEndpoint, string } from '../../http/endpoint-parts.ts';
-import { createChangeLister, type FeedServices } from './list-changes.ts';
-import { feedQuerySchema } from './schema.ts';
+// Describes and handles GET /api/booking-changes: returns a page of the change feed (OpenActive Realtime Paged Data
+// Exchange 1.0). If the page is empty and the client has sent `Prefer: wait`, the handler first waits for a change.
+import type { EndpointResponse, Schema } from '@bay-booking/common/endpoint';
+import { linksSchema, type MakeLink } from '@bay-booking/common/links';
+import { writeQueryString } from '@bay-booking/common/query-string';
+import { textSchema } from '@bay-booking/common/text';
+import { waitSecondsOf } from '@bay-booking/service/http/api/preferences';
+import type { FromSchema } from 'json-schema-to-ts';
+import { revokedError } from '../../auth/access-token.ts';
+import type { CallerRequest } from '../../auth/caller.ts';
+import type { Revocations } from '../../auth/revocations.ts';
+import type { Config } from '../../config.ts';
+import { apiError } from '../../errors.ts';
+import { actorExample, actorSchema, defineEndpoint, string } from '../../http/endpoint-parts.ts';
+import type { BookingState } from '../log.ts';
+import { selectFacility } from '../select-facility.ts';
+import type { ChangeWatcher } from './change-watcher.ts';
+import type { FeedChange, FeedStore } from './store.ts';
+
+const maxFeedLimit = 1000;
+const defaultFeedLimit = 500;
+
+const nonNegativeInteger = { type: 'integer', minimum: 0 } as const;
+
+const feedQuerySchema = {
+  type: 'object',
+  properties: {
+    facilityId: { ...textSchema, description: 'Mandatory if the token names several facilities.' },
+    afterChangeNumber: { ...nonNegativeInteger, description: 'Returns the changes after this number; 0 if left out.' },
+    // For a client that has just read the bookings with a search.
+    latest: {
+      type: 'boolean',
+      description: 'If true, the page is empty, and its link "next" returns only later changes.',
+    },
+    // A parameter of the link `next`. Old deletions are removed from the feed. For a client that reads the whole feed,
+    // the value is the highest change number that had been removed when the client read its first page. For other
+    // clients, the value is 0.
+    removed: {
+      ...nonNegativeInteger,
+      description:
+        'Copy it from the link "next". If changes that you have not read were removed, the response is ERR00410.',
+    },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: maxFeedLimit,
+      description: `Maximum number of items; ${defaultFeedLimit} if left out.`,
+    },
+  },
+} as const;
+
+const changeFields = {
+  kind: { const: 'Booking' },
+  id: { type: 'string', format: 'uuid', description: 'Booking ID.' },
+  modified: { ...nonNegativeInteger, description: 'The change number, unique within the facility.' },
+  actor: actorSchema,
+} as const;
+
+const deletedSchema = {
+  type: 'object',
+  required: ['state', 'kind', 'id', 'modified', 'actor'],
+  additionalProperties: false,
+  properties: { state: { const: 'deleted' }, ...changeFields },
+} as const;
+
+/** Returns the schemas of the feed, by their name in the OpenAPI document. `bookingItem` is a booking in a list. */
+export function changeComponents(bookingItem: Schema) {
+  const updatedSchema = {
+    type: 'object',
+    required: ['state', 'kind', 'id', 'modified', 'actor', 'data'],
+    additionalProperties: false,
+    properties: { state: { const: 'updated' }, ...changeFields, data: bookingItem },
+  } as const;
+  const changeSchema = { oneOf: [updatedSchema, deletedSchema] } as const;
+  const listSchema = {
+    type: 'object',
+    required: ['items', 'next', '_links'],
+    additionalProperties: false,
+    properties: {
+      items: { type: 'array', items: changeSchema },
+      next: { type: 'string', format: 'uri', description: 'The address of the next page.' },
+      _links: linksSchema('self', 'next'),
+    },
+  } as const;
+  return {
+    BookingChangeList: listSchema,
+    BookingChange: changeSchema,
+    BookingChangeUpdated: updatedSchema,
+    BookingChangeDeleted: deletedSchema,
+  };
+}
 
 export interface FeedEndpointServices extends FeedServices {
   readonly listSchema: Schema;
@@ -68,4 +154,89 @@ function changeListExample({ bookingExample, config: { baseUrl } }: FeedEndpoint
       next: { method: 'GET', href: addressAfter(4712) },
     },
   };
+}
+
+interface FeedServices {
+  readonly config: Pick<Config, 'baseUrl'>;
+  readonly link: MakeLink;
+  readonly feed: FeedStore;
+  readonly changeWatcher: ChangeWatcher;
+  readonly revocations: Pick<Revocations, 'isRevoked'>;
+  /** Returns a booking as an item of a list. */
+  readonly bookingItem: (state: BookingState) => object;
+}
+
+type FeedRequest = CallerRequest<FromSchema<typeof feedQuerySchema>>;
+
+/** The query without `latest`, with its defaults. `removed` is described in schema.ts. */
+interface FeedPosition {
+  readonly facilityId: string;
+  readonly afterChangeNumber: number;
+  readonly removed: number | undefined;
+  readonly limit: number;
+}
+
+const path = '/api/booking-changes';
+/** Must be shorter than the time after which the server closes an inactive connection (40 s). */
+const maxWaitSeconds = 25;
+
+function createChangeLister({ feed, changeWatcher, revocations, bookingItem, link, config }: FeedServices) {
+  const { baseUrl } = config;
+
+  return async ({ query, validationErrors, caller, header }: FeedRequest): Promise<EndpointResponse> => {
+    const facilityId = selectFacility(query, validationErrors, caller, baseUrl);
+    const { afterChangeNumber = 0, removed, limit = defaultFeedLimit } = query;
+    const position = { facilityId, afterChangeNumber, removed, limit };
+    if (query.latest) {
+      const latest = (await feed.numberChanges([facilityId])).get(facilityId) ?? 0;
+      return { status: 200, body: envelopeOf({ ...position, afterChangeNumber: latest }, { changes: [], removed: 0 }) };
+    }
+    const preferredSeconds = waitSecondsOf(header('prefer'));
+    const waitSeconds = Math.min(preferredSeconds ?? 0, maxWaitSeconds);
+    let page = await readPage(position);
+    // False if too many requests already wait, or if the service is already stopping. The response then says `wait=0`.
+    let mayWait = true;
+    if (page.changes.length === 0 && waitSeconds > 0) {
+      const waiting = { facilityId, changeNumber: page.changeNumber, caller };
+      mayWait = await changeWatcher.waitForChange(waiting, waitSeconds * 1000);
+      if (revocations.isRevoked(caller)) throw revokedError(baseUrl, caller);
+      if (mayWait) page = await readPage(position);
+    }
+    const appliedSeconds = mayWait ? waitSeconds : 0;
+    const headers = preferredSeconds === undefined ? {} : { 'Preference-Applied': `wait=${appliedSeconds}` };
+    return { status: 200, body: envelopeOf(position, page), headers };
+  };
+
+  async function readPage({ facilityId, afterChangeNumber, removed, limit }: FeedPosition) {
+    const read = () => feed.changesAfter(facilityId, afterChangeNumber, limit);
+    // A full page needs no later changes.
+    const isFull = async (): Promise<boolean> => (await read()).changes.length === limit;
+    const changeNumber = (await feed.numberChanges([facilityId], isFull)).get(facilityId) ?? 0;
+    const { changes, removedNumber } = await read();
+    // Old deletions up to `removedNumber` were removed from the feed. A client that starts from the beginning has seen
+    // none of the deleted bookings, so it misses nothing. Any other client that continues after a lower number
+    // may miss deletions, and must start again (410).
+    const startsFromBeginning = afterChangeNumber === 0 && removed === undefined;
+    const knownRemoved = removed ?? (startsFromBeginning ? removedNumber : 0);
+    if (removedNumber > Math.max(knownRemoved, afterChangeNumber)) throw apiError('ERR00410');
+    return { changes, changeNumber, removed: knownRemoved };
+  }
+
+  function envelopeOf(
+    { facilityId, afterChangeNumber, limit }: FeedPosition,
+    { changes, removed }: { readonly changes: readonly FeedChange[]; readonly removed: number },
+  ) {
+    const linkAfter = (number: number) =>
+      link('GET', `${path}${writeQueryString({ facilityId, afterChangeNumber: number, removed, limit })}`);
+    const next = linkAfter(changes.at(-1)?.number ?? afterChangeNumber);
+    const items = changes.map(itemOf);
+    return { items, next: next.href, _links: { self: linkAfter(afterChangeNumber), next } };
+  }
+
+  function itemOf({ bookingId, number, isDeleted, state, actor }: FeedChange) {
+    const item = { kind: 'Booking', id: bookingId, modified: number, actor };
+    return isDeleted || !state
+      ? { state: 'deleted', ...item }
+      : { state: 'updated', ...item, data: bookingItem(state) };
+  }
 }

@@ -1,9 +1,38 @@
-// Finds and erases personal data in the log of changes.
+// Finds and erases personal data of bookings, in their rows and in the log of changes.
 import { type Database, type Queryable, query, send, type Transaction } from '@bay-booking/service/database/database';
-import type { BookingState } from './log.ts';
+import { type Booking, erasedFields, selectBookings, updateRows, updateValues } from '../bookings/storage/columns.ts';
+import type { BookingState } from '../changes/log.ts';
 
-/** The personal fields of a booking with their values after an erasure. */
-export type ErasedFields = Readonly<Record<string, string | null>>;
+const bookingStatements = {
+  findByAlias: 'select id from booking where facility_id = any($1) and user_alias = $2 limit $3',
+  /**
+   * The condition for the alias is that of the partial index booking_personal. If there were no order, PostgreSQL would
+   * read the whole table instead: it expects many matches among ended bookings, but nearly all of them are erased.
+   */
+  findEnded: `select facility_id as "facilityId", id from booking
+where user_alias <> 'erased' and end_date < $1 order by end_date limit $2`,
+  lock: `${selectBookings} where facility_id = $1 and id = any($2::uuid[]) order by id for update`,
+  update: updateRows('$2'),
+};
+
+export async function findByAlias(db: Database, facilities: readonly string[], userAlias: string, limit: number) {
+  const rows = await query<{ id: string }>(db, bookingStatements.findByAlias, [facilities, userAlias, limit]);
+  return rows.map(({ id }) => id);
+}
+
+/** Returns bookings that ended before `endedBefore` and whose alias is not erased. */
+export const findEnded = (db: Database, endedBefore: Date, limit: number) =>
+  query<{ readonly facilityId: string; readonly id: string }>(db, bookingStatements.findEnded, [
+    endedBefore.toISOString(),
+    limit,
+  ]);
+
+export const lockBookings = (tx: Transaction, facilityId: string, ids: readonly string[]) =>
+  query<Booking>(tx, bookingStatements.lock, [facilityId, ids]);
+
+export function storeErased(tx: Transaction, booking: Booking): void {
+  send(tx, bookingStatements.update, [booking.facilityId, ...updateValues([booking])]);
+}
 
 /** The latest change of a booking at a facility. */
 export interface LatestChange {
@@ -18,7 +47,7 @@ export interface LatestChange {
   readonly state: BookingState | null;
 }
 
-const statements = {
+const changeStatements = {
   findFacilities: `select distinct facility_id as "facilityId", other_facility_id as "otherFacilityId"
 from booking_change where facility_id = any($1) and booking_id = any($2::uuid[])`,
   findKnownFacilities: `select distinct facility_id as id from booking_change
@@ -47,10 +76,11 @@ export async function findFacilities(
   const found = new Set<string>();
   let unread = facilities;
   while (unread.length > 0) {
-    const rows = await query<{ facilityId: string; otherFacilityId: string | null }>(on, statements.findFacilities, [
-      unread,
-      ids,
-    ]);
+    const rows = await query<{ facilityId: string; otherFacilityId: string | null }>(
+      on,
+      changeStatements.findFacilities,
+      [unread, ids],
+    );
     for (const { facilityId } of rows) found.add(facilityId);
     const others = rows.map(({ otherFacilityId }) => otherFacilityId).filter((id) => id !== null);
     unread = [...new Set(others)].filter((id) => !found.has(id) && !unread.includes(id));
@@ -60,52 +90,48 @@ export async function findFacilities(
 
 /** Returns those of `facilities` that have a change of one of these bookings. */
 export const findKnownFacilities = (on: Queryable, facilities: readonly string[], ids: readonly string[]) =>
-  idsOf(query(on, statements.findKnownFacilities, [facilities, ids]));
+  idsOf(query(on, changeStatements.findKnownFacilities, [facilities, ids]));
 
 /** Returns the ids that have a change at one of the facilities. */
 export const findKnownIds = (db: Database, facilities: readonly string[], ids: readonly string[]) =>
-  idsOf(query(db, statements.findIds, [facilities, ids]));
+  idsOf(query(db, changeStatements.findIds, [facilities, ids]));
 
 /** Returns bookings that had the alias before one of their changes, at most `limit`. */
 export const findByFormerAlias = (db: Database, facilities: readonly string[], userAlias: string, limit: number) =>
-  idsOf(query(db, statements.findFormerAlias, [facilities, userAlias, limit]));
+  idsOf(query(db, changeStatements.findFormerAlias, [facilities, userAlias, limit]));
 
 async function idsOf(rows: Promise<readonly { readonly id: string }[]>): Promise<readonly string[]> {
   return (await rows).map(({ id }) => id);
 }
 
 export const findLatestChanges = (tx: Transaction, facilityId: string, ids: readonly string[]) =>
-  query<LatestChange>(tx, statements.findLatest, [facilityId, ids]);
+  query<LatestChange>(tx, changeStatements.findLatest, [facilityId, ids]);
 
-/** Creates the functions that find and replace the fields of `erasedFields` in the changes. */
-export function createChangeEraser(erasedFields: ErasedFields) {
-  // A state from before a field was added to bookings stays without it.
-  const erased = (state: string): string =>
-    Object.entries(erasedFields).reduce(
-      (sql, [field, value]) => `jsonb_set(${sql}, '{${field}}', '${JSON.stringify(value)}', false)`,
-      state,
-    );
-  const isPersonal = `(before <> ${erased('before')} or after <> ${erased('after')})`;
-  const find = `select distinct booking_id as id from booking_change
+/** The SQL expression for an erased state. A state from before a field was added to bookings stays without it. */
+const erased = (state: string): string =>
+  Object.entries(erasedFields).reduce(
+    (sql, [field, value]) => `jsonb_set(${sql}, '{${field}}', '${JSON.stringify(value)}', false)`,
+    state,
+  );
+const isPersonal = `(before <> ${erased('before')} or after <> ${erased('after')})`;
+const findPersonalChanges = `select distinct booking_id as id from booking_change
 where facility_id = any($1) and booking_id = any($2::uuid[]) and ${isPersonal}`;
-  const erase = `update booking_change set before = ${erased('before')}, after = ${erased('after')}
+const erase = `update booking_change set before = ${erased('before')}, after = ${erased('after')}
 where facility_id = $1 and booking_id = any($2::uuid[]) and ${isPersonal}`;
 
-  return {
-    /** Returns the bookings with personal data in a change at one of the facilities. */
-    findPersonal: (on: Queryable, facilities: readonly string[], ids: readonly string[]) =>
-      idsOf(query(on, find, [facilities, ids])),
+/** Returns the bookings with personal data in a change at one of the facilities. */
+export const findPersonal = (on: Queryable, facilities: readonly string[], ids: readonly string[]) =>
+  idsOf(query(on, findPersonalChanges, [facilities, ids]));
 
-    erase: (tx: Transaction, facilityId: string, ids: readonly string[]): void => send(tx, erase, [facilityId, ids]),
-  };
-}
+export const eraseChanges = (tx: Transaction, facilityId: string, ids: readonly string[]): void =>
+  send(tx, erase, [facilityId, ids]);
 
 /**
  * Returns deleted bookings that ended before `endedBefore` and whose alias is not erased. The history of a deletion
  * before `keptSince` has expired.
  */
 export const findEndedDeletions = (db: Database, endedBefore: Date, keptSince: Date, limit: number) =>
-  query<{ readonly facilityId: string; readonly id: string }>(db, statements.findEndedDeletions, [
+  query<{ readonly facilityId: string; readonly id: string }>(db, changeStatements.findEndedDeletions, [
     endedBefore.toISOString(),
     limit,
     keptSince.toISOString(),
