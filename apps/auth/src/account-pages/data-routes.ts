@@ -42,7 +42,6 @@ export function accountDataRoutes({
       status: 409,
       title: 'A facility must have an owner',
       text: `You are the last owner of ${facilities.map(({ name }) => name).join(', ')}. Make somebody else an owner before you delete your account.`,
-      tone: 'bad',
       links: accountLinks,
     });
 
@@ -68,8 +67,8 @@ export function accountDataRoutes({
     site.forSignedIn(async (_request, response, { account }) => {
       const facilities = await findSolelyOwned(db, account.id);
       if (facilities.length > 0) return showOnlyOwner(response, facilities);
-      const data = { account, button: 'Delete the account', isDangerous: true, cancel: '/account' };
-      return site.show(response, '/account-pages/delete', data, { title: 'Delete your account?' });
+      const page = { title: 'Delete your account?', button: 'Delete the account', cancel: '/account' };
+      return site.showConfirmation(response, '/account-pages/delete', { account }, page);
     }, fresh),
   );
   router.post('/account/delete', ...site.formForSignedIn(remove, { ...fresh, returnTo: () => '/account/delete' }));

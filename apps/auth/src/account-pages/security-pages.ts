@@ -361,8 +361,8 @@ export function securityRoutes(options: {
       if (page === 'passkey' ? !passkey : !authenticatorApp) return response.redirect(303, path);
       const name = passkey ? `the passkey “${passkey.name}”` : 'the authenticator app';
       const isLast = passkeys.length + (authenticatorApp ? 1 : 0) === 1;
-      const data = { hidden: { id }, isLast, recoveryCodes, button: 'Remove', isDangerous: true, cancel: path };
-      return site.show(response, '/account-pages/views/remove', data, { title: `Remove ${name}?` });
+      const confirmation = { title: `Remove ${name}?`, button: 'Remove', cancel: path, hidden: { id } };
+      return site.showConfirmation(response, '/account-pages/views/remove', { isLast, recoveryCodes }, confirmation);
     };
     const submit: SignedInHandler = async (request, response, signedIn) => {
       const outcome = await remove(signedIn.account.id, idField(request, 'id'));

@@ -23,8 +23,20 @@ export type FormState = Pick<Page, 'validationErrors' | 'status'>;
 
 export interface MessagePage extends Page {
   readonly text: string;
-  readonly tone?: 'good' | 'bad';
+  /** Default: `bad` for the status of an error. */
+  readonly tone?: 'good' | 'bad' | 'plain' | undefined;
   readonly links?: readonly PageLink[];
+}
+
+export interface ConfirmationPage extends Page {
+  /** The text of the button that makes the change. */
+  readonly button: string;
+  /** Whether the button warns. */
+  readonly isDangerous?: boolean;
+  /** The path of the link "Cancel". */
+  readonly cancel: string;
+  /** Further values of the form. */
+  readonly hidden?: Readonly<Record<string, string>>;
 }
 
 export type SignedInHandler = (request: Request, response: Response, signedIn: SignedIn) => Promise<void> | void;
@@ -84,8 +96,10 @@ export function createSite({ findSignedIn, csrfTokens, cookies }: SiteOptions) {
     sendHtml(response, html, page);
   };
 
-  const showMessage = (response: Response, message: MessagePage): Promise<void> =>
-    show(response, 'message', { message }, message);
+  const showMessage = (response: Response, message: MessagePage): Promise<void> => {
+    const { status = 200, tone = status >= 400 ? 'bad' : undefined } = message;
+    return show(response, 'message', { message: { ...message, tone } }, message);
+  };
 
   const hasValidCsrfToken = (request: Request, response: Response, csrfContext: string): boolean =>
     csrfTokens.isValid(request, response, csrfContext, rawField(request, 'csrf'));
@@ -93,7 +107,7 @@ export function createSite({ findSignedIn, csrfTokens, cookies }: SiteOptions) {
   const rejectForm = (response: Response): Promise<void> => {
     const page = localPath(pageOf(response.req), '');
     const links = [page === '' ? wayOn() : { href: page, text: 'Open the page again' }];
-    return showMessage(response, { ...errorMessages.formExpired, status: 403, tone: 'bad', links });
+    return showMessage(response, { ...errorMessages.formExpired, status: 403, links });
   };
 
   /** Redirects to the sign-in page if nobody is signed in, or `requireFresh` is not met. */
@@ -110,6 +124,16 @@ export function createSite({ findSignedIn, csrfTokens, cookies }: SiteOptions) {
   return {
     show,
     showMessage,
+
+    /** Shows the consequences of a change. `template` has the layout html/views/confirmation.eta. */
+    showConfirmation: (
+      response: Response,
+      template: string,
+      data: object,
+      { button, cancel, isDangerous = true, hidden, ...page }: ConfirmationPage,
+    ): Promise<void> =>
+      show(response, template, { ...data, button, cancel, isDangerous, hidden }, { script: true, ...page }),
+
     findLayoutUser,
 
     /** The next page says how many recovery codes are left after a sign-in with one, and what to do. */

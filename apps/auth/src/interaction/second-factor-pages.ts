@@ -59,7 +59,6 @@ export function secondFactorRoutes(options: {
     site.showMessage(response, {
       status: 400,
       ...errorMessages.signInExpired,
-      tone: 'bad',
       links: [wayOn()],
     });
 

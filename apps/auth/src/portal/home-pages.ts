@@ -61,6 +61,7 @@ export function homeRoutes({
       }
       return site.showMessage(response, {
         status: 403,
+        tone: 'plain',
         title: 'You have no facility yet',
         text:
           'The portal is for people who run a driving range, and for the software that manages its bookings. Do you ' +

@@ -1,7 +1,7 @@
 // Provides what all pages of the portal need: the layout, the access checks, and forms that keep their input if the
 // user must sign in first.
 import { isText } from '@bay-booking/common/text';
-import type { Request, Response } from 'express';
+import { type Request, type Response, Router } from 'express';
 import type { Actor } from '../clients/store.ts';
 import type { AuthConfig } from '../config.ts';
 import { roleNames } from '../facilities/roles.ts';
@@ -11,7 +11,7 @@ import { fields } from '../html/forms.ts';
 import { missingFactorPath, signInPath } from '../html/local-path.ts';
 import type { PageLink } from '../html/render.ts';
 import { hasTwoFactors, type SignedIn } from '../html/signed-in.ts';
-import type { FormOptions, Page, SignedInHandler, Site } from '../html/site.ts';
+import type { ConfirmationPage, FormOptions, Page, SignedInHandler, Site } from '../html/site.ts';
 import type { FacilityOfAccount, MemberStore } from './members/member-store.ts';
 import { isManaging, type ManagingRole } from './rules.ts';
 
@@ -87,6 +87,8 @@ const facilityTabs = [
   { path: '/history', text: 'History' },
 ];
 
+type ConfirmOptions = Omit<ConfirmationPage, 'cancel'> & Partial<Pick<ConfirmationPage, 'cancel'>>;
+
 export type PortalPages = ReturnType<typeof createPortalPages>;
 
 export function createPortalPages({
@@ -110,7 +112,7 @@ export function createPortalPages({
 
   /** Also shown for records of other facilities and accounts, so that users cannot find out whether they exist. */
   const notFound = (response: Response): Promise<void> =>
-    site.showMessage(response, { ...errorMessages.notFound, status: 404, tone: 'bad', links: portalLinks });
+    site.showMessage(response, { ...errorMessages.notFound, status: 404, links: portalLinks });
 
   /** `text` says which role is needed. */
   const notPermitted = (response: Response, text: string): Promise<void> =>
@@ -118,7 +120,6 @@ export function createPortalPages({
       status: 403,
       title: 'Your role does not allow this',
       text,
-      tone: 'bad',
       links: portalLinks,
     });
 
@@ -127,7 +128,6 @@ export function createPortalPages({
       status: 403,
       title: `${name} is disabled`,
       text: 'The operator of the service disabled this facility. Ask the operator to enable it again.',
-      tone: 'bad',
       links: [{ href: '/account', text: 'Your account' }],
     });
 
@@ -169,19 +169,36 @@ export function createPortalPages({
       return handler(request, response, signedIn);
     };
 
+  const forManager = (handler: ManagerHandler) => site.forSignedIn(asManager(handler));
+
+  /** A user who must sign in first returns to the page of the facility, with the values of `fields`. */
+  const formForManager = (handler: ManagerHandler, fields: readonly string[] = []) => {
+    const returnTo = (request: Request): string =>
+      withInput(facilityPath(idParameter(request, 'facilityId')), request, fields);
+    return site.formForSignedIn(asManager(handler, returnTo), { returnTo });
+  };
+
   return {
     show,
     notFound,
     notPermitted,
     /** For owners and staff of the facility in the path. */
-    forManager: (handler: ManagerHandler) => site.forSignedIn(asManager(handler)),
+    forManager,
     forServiceAccount: (handler: SignedInHandler) => site.forSignedIn(asServiceAccount(handler)),
-    /** A user who must sign in first returns to the page of the facility, with the values of `fields`. */
-    formForManager: (handler: ManagerHandler, fields: readonly string[] = []) => {
-      const returnTo = (request: Request): string =>
-        withInput(facilityPath(idParameter(request, 'facilityId')), request, fields);
-      return site.formForSignedIn(asManager(handler, returnTo), { returnTo });
-    },
+    formForManager,
+    /** The page at `path` asks before a change, and its form makes it. */
+    confirmationForManager: (path: string, ask: ManagerHandler, change: ManagerHandler): Router =>
+      Router()
+        .get(path, forManager(ask))
+        .post(path, ...formForManager(change)),
+    /** Shows the template in portal/views, whose button changes something at the facility. */
+    confirm: (response: Response, facility: ManagedFacility, template: string, data: object, page: ConfirmOptions) =>
+      site.showConfirmation(
+        response,
+        `/portal/views/${template}`,
+        { facility, ...data },
+        { cancel: facility.path, breadcrumbs: breadcrumbsBelowFacility(facility), ...page },
+      ),
     asServiceAccount,
     formForServiceAccount: (handler: SignedInHandler, options: FormOptions) =>
       site.formForSignedIn(asServiceAccount(handler, options.returnTo), options),

@@ -34,7 +34,6 @@ const linkExpired: MessagePage = {
   status: 410,
   title: 'This link no longer works',
   text: 'If you have already used the link, your address is confirmed. If not, request a new link in your account.',
-  tone: 'bad',
   links: accountLinks,
 };
 

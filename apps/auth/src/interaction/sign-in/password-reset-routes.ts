@@ -22,7 +22,6 @@ const linkExpired: MessagePage = {
   status: 410,
   title: 'This link no longer works',
   text: 'The link was already used or has expired, or we sent a newer link. Use the newest link, or get a new one.',
-  tone: 'bad',
   links: [
     { href: '/reset-password', text: 'Get a new link' },
     { href: '/sign-in', text: 'Sign in' },

@@ -31,7 +31,6 @@ const messages: Readonly<Record<Failure, (provider: string) => Pick<MessagePage,
 /** `title` is the name of the provider as users see it. */
 export const failurePage = (name: string, title: string, purpose: FlowPurpose, failure: Failure): MessagePage => ({
   ...messages[failure](title),
-  tone: 'bad',
   links: [...retryLinks(name, title, purpose), alternativeLink(purpose)],
 });
 
@@ -39,7 +38,6 @@ export const unknownProviderPage = (purpose: FlowPurpose): MessagePage => ({
   status: 404,
   title: 'There is no such provider',
   text: 'Choose another way to sign in.',
-  tone: 'bad',
   links: [alternativeLink(purpose)],
 });
 

@@ -89,7 +89,6 @@ export function createSocialRoutes(options: {
         status: 409,
         title: `${title} was not added`,
         text,
-        tone: 'bad',
         links: [{ href: '/account', text: 'Back to your account' }],
       });
     const signedIn = await sessions.current(request, response);
@@ -157,7 +156,6 @@ export function createSocialRoutes(options: {
         status: 409,
         title: 'Your sign-in is not confirmed',
         text: `That ${title} account does not belong to the account that you are signed in to.`,
-        tone: 'bad',
         links: [{ href: pageWithProviders(purpose), text: 'Try again' }],
       });
     }
@@ -189,7 +187,7 @@ export function createSocialRoutes(options: {
     const { search } = new URL(request.originalUrl, 'http://local.invalid');
     const result = await authorizationFlow.callback(name, browserSecret, search);
     if (!result) {
-      const page = { status: 400, ...errorMessages.signInExpired, tone: 'bad', links: [wayOn()] } as const;
+      const page = { status: 400, ...errorMessages.signInExpired, links: [wayOn()] };
       return site.showMessage(response, page);
     }
     const { flow } = result;

@@ -51,7 +51,6 @@ export function acceptanceRoutes(options: {
       status,
       title,
       text,
-      tone: 'bad',
       links: [{ href: '/portal', text: 'Go to the portal' }],
     });
 

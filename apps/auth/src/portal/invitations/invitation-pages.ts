@@ -6,7 +6,6 @@ import { setRetryAfterAndExplain } from '../../html/forms.ts';
 import type { Site } from '../../html/site.ts';
 import {
   actorOf,
-  breadcrumbsBelowFacility,
   idParameter,
   type ManagedFacility,
   type ManagerContext,
@@ -63,7 +62,6 @@ export function invitationRoutes({
         status: 429,
         title: 'Too many e-mails',
         text: setRetryAfterAndExplain(response, outcome.waitSeconds, 'Too many invitations were sent.'),
-        tone: 'bad',
         links: [{ href: facility.path, text: `Back to ${facility.name}` }],
       });
     }
@@ -72,18 +70,12 @@ export function invitationRoutes({
   };
 
   const showWithdrawForm: InvitationHandler = (_request, response, { facility, invitation }) =>
-    pages.show(
+    pages.confirm(
       response,
+      facility,
       'withdraw',
-      {
-        facility,
-        invitation,
-        roleName: roleNames[invitation.role],
-        button: 'Withdraw the invitation',
-        isDangerous: true,
-        cancel: facility.path,
-      },
-      { title: 'Withdraw this invitation?', breadcrumbs: breadcrumbsBelowFacility(facility) },
+      { invitation, roleName: roleNames[invitation.role] },
+      { title: 'Withdraw this invitation?', button: 'Withdraw the invitation' },
     );
 
   const withdraw: InvitationHandler = async (request, response, { signedIn, facility, invitation }) => {
@@ -95,7 +87,8 @@ export function invitationRoutes({
   const path = '/portal/facilities/:facilityId/invitations/:invitationId';
   const router = Router();
   router.post(`${path}/resend`, ...pages.formForManager(withInvitation(resend)));
-  router.get(`${path}/withdraw`, pages.forManager(withInvitation(showWithdrawForm)));
-  router.post(`${path}/withdraw`, ...pages.formForManager(withInvitation(withdraw)));
+  router.use(
+    pages.confirmationForManager(`${path}/withdraw`, withInvitation(showWithdrawForm), withInvitation(withdraw)),
+  );
   return router;
 }

@@ -6,14 +6,7 @@ import { type FacilityRole, roleNames } from '../../facilities/roles.ts';
 import { field } from '../../html/forms.ts';
 import type { Site } from '../../html/site.ts';
 import type { FacilityEmails } from '../facility-emails.ts';
-import {
-  actorOf,
-  breadcrumbsBelowFacility,
-  idParameter,
-  type ManagerContext,
-  type ManagerHandler,
-  type PortalPages,
-} from '../page.ts';
+import { actorOf, idParameter, type ManagerContext, type ManagerHandler, type PortalPages } from '../page.ts';
 import { assignableRoles, mayRevoke } from '../rules.ts';
 import type { Member, MemberStore, RoleChange, RoleChangeError } from './member-store.ts';
 
@@ -64,7 +57,6 @@ export function memberRoutes({
       status: 409,
       title: 'A facility must have an owner',
       text: `${isSelf ? 'You are' : 'This is'} the last owner of ${facility.name}. Make somebody else an owner first.`,
-      tone: 'bad',
       links: [{ href: facility.path, text: `Back to ${facility.name}` }],
     });
   };
@@ -91,16 +83,10 @@ export function memberRoutes({
     const { facility, member, isSelf, name } = context;
     const roles = assignableRoles(facility.role, member.kind, member.role);
     if (roles.length === 0) return showError(response, context, 'not-permitted');
-    const data = {
-      facility,
-      isSelf,
-      currentRole: roleNames[member.role],
-      roles: roles.map((role) => ({ value: role, text: roleNames[role], detail: roleDetails[role] })),
-      button: 'Change the role',
-      cancel: facility.path,
-    };
-    const page = { title: `Change the role of ${name}`, breadcrumbs: breadcrumbsBelowFacility(facility) };
-    return pages.show(response, 'role', data, page);
+    const options = roles.map((role) => ({ value: role, text: roleNames[role], detail: roleDetails[role] }));
+    const data = { isSelf, currentRole: roleNames[member.role], roles: options };
+    const page = { title: `Change the role of ${name}`, button: 'Change the role', isDangerous: false };
+    return pages.confirm(response, facility, 'role', data, page);
   };
 
   const changeRole: MemberHandler = async (request, response, context) => {
@@ -120,17 +106,10 @@ export function memberRoutes({
   const showRevokeForm: MemberHandler = async (_request, response, context) => {
     const { facility, member, isSelf, name } = context;
     if (!mayRevoke(facility.role, member.role, isSelf)) return showError(response, context, 'not-permitted');
-    const data = {
-      facility,
-      member,
-      isSelf,
-      roleName: roleNames[member.role],
-      button: isSelf ? 'Leave the facility' : 'Revoke the role',
-      isDangerous: true,
-      cancel: facility.path,
-    };
-    const title = isSelf ? `Leave ${facility.name}?` : `Revoke the role of ${name}?`;
-    return pages.show(response, 'revoke', data, { title, breadcrumbs: breadcrumbsBelowFacility(facility) });
+    const page = isSelf
+      ? { title: `Leave ${facility.name}?`, button: 'Leave the facility' }
+      : { title: `Revoke the role of ${name}?`, button: 'Revoke the role' };
+    return pages.confirm(response, facility, 'revoke', { member, isSelf, roleName: roleNames[member.role] }, page);
   };
 
   const revokeRole: MemberHandler = async (request, response, context) => {
@@ -146,9 +125,7 @@ export function memberRoutes({
 
   const path = '/portal/facilities/:facilityId/people/:accountId';
   const router = Router();
-  router.get(`${path}/role`, pages.forManager(withMember(showRoleForm)));
-  router.post(`${path}/role`, ...pages.formForManager(withMember(changeRole)));
-  router.get(`${path}/revoke`, pages.forManager(withMember(showRevokeForm)));
-  router.post(`${path}/revoke`, ...pages.formForManager(withMember(revokeRole)));
+  router.use(pages.confirmationForManager(`${path}/role`, withMember(showRoleForm), withMember(changeRole)));
+  router.use(pages.confirmationForManager(`${path}/revoke`, withMember(showRevokeForm), withMember(revokeRole)));
   return router;
 }

@@ -7,7 +7,6 @@ import { queryText, textOfKey } from '../../html/forms.ts';
 import type { FacilityEmails } from '../facility-emails.ts';
 import {
   actorOf,
-  breadcrumbsBelowFacility,
   breadcrumbsOfFacilityPage,
   idParameter,
   type ManagerContext,
@@ -66,18 +65,16 @@ export function facilityTokenRoutes({
   };
 
   const showRevoke: TokenHandler = (_request, response, { facility, token }) =>
-    pages.show(
+    pages.confirm(
       response,
+      facility,
       'revoke-token',
+      { token, timeZone: facility.timeZone },
       {
-        token,
-        facility,
-        timeZone: facility.timeZone,
+        title: `Revoke ${tokenNameOf(token)} of ${token.account}?`,
         button: token.isForOthers ? `Revoke the token for ${facility.name}` : 'Revoke the token',
-        isDangerous: true,
         cancel: `${facility.path}/tokens`,
       },
-      { title: `Revoke ${tokenNameOf(token)} of ${token.account}?`, breadcrumbs: breadcrumbsBelowFacility(facility) },
     );
 
   const revoke: TokenHandler = async (request, response, { facility, signedIn, token }) => {
@@ -103,7 +100,6 @@ export function facilityTokenRoutes({
   const path = '/portal/facilities/:facilityId/tokens';
   const router = Router();
   router.get(path, pages.forManager(showTokens));
-  router.get(`${path}/:clientId/revoke`, pages.forManager(withToken(showRevoke)));
-  router.post(`${path}/:clientId/revoke`, ...pages.formForManager(withToken(revoke)));
+  router.use(pages.confirmationForManager(`${path}/:clientId/revoke`, withToken(showRevoke), withToken(revoke)));
   return router;
 }

@@ -24,6 +24,8 @@ interface TokenContext {
   readonly isDisabled: boolean;
 }
 
+const ownTokens = { cancel: '/portal', breadcrumbs: [tokensBreadcrumb] };
+
 type TokenHandler = (request: Request, response: Response, context: TokenContext) => Promise<void>;
 
 /** The choices of a user who rotates a token: the number of seconds for which the old secret still works. */
@@ -90,9 +92,19 @@ export function tokenChangeRoutes({
   const showRotate = (response: Response, { token, timeZone }: TokenContext, state: FormState = {}): Promise<void> => {
     const { lifetimeSeconds } = token;
     const expiresAt = lifetimeSeconds === null ? undefined : new Date(Date.now() + lifetimeSeconds * 1000);
-    const form = { button: 'Create the new secret', cancel: '/portal', overlaps, hidden: { form: randomToken() } };
-    const page = { title: `New secret for ${tokenNameOf(token)}`, breadcrumbs: [tokensBreadcrumb], ...state };
-    return pages.show(response, 'rotate', { token, timeZone, expiresAt, ...form }, page);
+    return site.showConfirmation(
+      response,
+      '/portal/views/rotate',
+      { token, timeZone, expiresAt, overlaps },
+      {
+        title: `New secret for ${tokenNameOf(token)}`,
+        button: 'Create the new secret',
+        isDangerous: false,
+        hidden: { form: randomToken() },
+        ...ownTokens,
+        ...state,
+      },
+    );
   };
 
   const path = '/portal/tokens/:clientId';
@@ -140,11 +152,11 @@ export function tokenChangeRoutes({
     `${path}/revoke`,
     pages.forServiceAccount(
       withActiveToken((_request, response, { token, timeZone }) =>
-        pages.show(
+        site.showConfirmation(
           response,
-          'revoke-token',
-          { token, timeZone, button: 'Revoke the token', isDangerous: true, cancel: '/portal' },
-          { title: `Revoke ${tokenNameOf(token)}?`, breadcrumbs: [tokensBreadcrumb] },
+          '/portal/views/revoke-token',
+          { token, timeZone },
+          { title: `Revoke ${tokenNameOf(token)}?`, button: 'Revoke the token', ...ownTokens },
         ),
       ),
     ),
