@@ -162,6 +162,12 @@ const removals = {
   holds: 'delete from booking_hold where facility_id = $1 and bay_id = any($2)',
 } as const;
 
+interface Removal<R> {
+  readonly clientId: string;
+  readonly check: (stored: Stored<R>) => void;
+  readonly hrefOf: (path: string) => string;
+}
+
 /**
  * Removes a location or bay with the holds of its bays. The rows stay, because past bookings and the log of changes
  * need them.
@@ -170,9 +176,7 @@ export async function removeInside<R extends { readonly id: string }>(
   tx: Transaction,
   place: PlaceTable<R>,
   id: string,
-  clientId: string,
-  check: (stored: Stored<R>) => void,
-  hrefOf: (path: string) => string,
+  { clientId, check, hrefOf }: Removal<R>,
 ): Promise<PointerError | 'removed' | 'unknown'> {
   const { table } = place;
   const facilityId = (await findRows(tx, place, [id])).get(id)?.facilityId;

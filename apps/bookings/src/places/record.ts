@@ -152,7 +152,7 @@ const locationKind = (
     const complete = (record: Location, before: Location | undefined) => locations.recordOf({ ...before, ...record });
     return (await upsertInside<Location>(tx, locations, records, context, complete)).outcomes;
   },
-  remove: (tx, id, { clientId }, check) => removeInside(tx, locations, id, clientId, check, hrefOf),
+  remove: (tx, id, { clientId }, check) => removeInside(tx, locations, id, { clientId, check, hrefOf }),
 });
 
 const baySchema = responseSchema({
@@ -211,5 +211,5 @@ const bayKind = (hrefOf: (path: string) => string): RecordKind<Bay, string> => (
     }
     return outcomes;
   },
-  remove: (tx, id, { clientId }, check) => removeInside<Bay>(tx, bays, id, clientId, check, hrefOf),
+  remove: (tx, id, { clientId }, check) => removeInside<Bay>(tx, bays, id, { clientId, check, hrefOf }),
 });
