@@ -4,8 +4,7 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { createKeyStore } from '../src/signing-keys/store.ts';
-import { type AuthServer, basic, encryptionKey, scopes, statusAndBody } from './auth-server.ts';
+import { type AuthServer, basic, createKeyStore, encryptionKey, scopes, statusAndBody } from './auth-server.ts';
 import { authorize, openBrowser, player, webCallback } from './flows.ts';
 import { startSocialServer } from './social-server.ts';
 

@@ -1,8 +1,7 @@
 // Tests that the queue of audit events is limited while the database is slow.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';
-import { createAudit } from '../src/audit/audit.ts';
-import { quietLogger, startAuthServer } from './auth-server.ts';
+import { createAudit, quietLogger, startAuthServer } from './auth-server.ts';
 
 const server = useFixture(() => startAuthServer());
 

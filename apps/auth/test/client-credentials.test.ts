@@ -3,9 +3,17 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import * as openid from 'openid-client';
-import { createAudit } from '../src/audit/audit.ts';
-import { createClientStore } from '../src/clients/store.ts';
-import { audience, basic, eventually, quietLogger, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import {
+  audience,
+  basic,
+  createAudit,
+  createClientStore,
+  eventually,
+  quietLogger,
+  scopes,
+  startAuthServer,
+  statusAndBody,
+} from './auth-server.ts';
 import { configureOpenidClient } from './openid-client.ts';
 
 const server = useFixture(() => startAuthServer());

@@ -3,8 +3,7 @@
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { createKeyStore } from '../src/signing-keys/store.ts';
-import { basic, encryptionKey, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { basic, createKeyStore, encryptionKey, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { authorize, owner, pkce, player } from './flows.ts';
 import { createKeyClient, type KeyClient, type ProofOptions } from './key-client.ts';
 

@@ -1,15 +1,23 @@
 // Tests the import: validation errors, upserts by id, and that a file is imported as a whole or not at all.
 
-import { commandNames, importFile } from '@bay-booking/records/commands';
-import { connectDatabase, type Database } from '@bay-booking/service/database/database';
+import { commandNames } from '@bay-booking/records/commands';
+import type { Database } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { documentedFields, fieldsOf } from '@bay-booking/testkit/import-guide';
 import { findFiles } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { createAccountRecords } from '../src/management/records.ts';
-import { createClientValidator } from '../src/oidc/clients/validation.ts';
-import { eventually, scopeBase, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import {
+  connectDatabase,
+  createAccountRecords,
+  createClientValidator,
+  eventually,
+  importFile,
+  scopeBase,
+  scopes,
+  startAuthServer,
+  statusAndBody,
+} from './auth-server.ts';
 import { demoDocument } from './demo-document.ts';
 import type { ImportDocument } from './import-document.ts';
 

@@ -1,20 +1,22 @@
 // Tests that signing keys are encrypted in the database and rotate without a restart and without a failed request
 // (docs/behaviour-auth.md, "Signing keys"). Also tests the rotation of the keys that sign cookies.
 import { createDecipheriv } from 'node:crypto';
-import { connectDatabase } from '@bay-booking/service/database/database';
 import { type FormBrowser, openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
-import { createKeyStore, type KeyStore, WrongEncryptionKey } from '../src/signing-keys/store.ts';
+import type { KeyStore } from '../src/signing-keys/store.ts';
 import {
   type AuthServer,
   audience,
   basic,
+  connectDatabase,
+  createKeyStore,
   encryptionKey,
   eventually,
   patForm,
   scopes,
   startAuthServer,
+  WrongEncryptionKey,
 } from './auth-server.ts';
 import { authorizeUrl, signInAndConsent, webCallback } from './flows.ts';
 

@@ -3,9 +3,15 @@
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { deleteExpiredRows } from '../src/cleanup-store.ts';
-import { reencryptEmails } from '../src/outbox/mailer.ts';
-import { type AuthServer, eventually, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import {
+  type AuthServer,
+  deleteExpiredRows,
+  eventually,
+  reencryptEmails,
+  scopes,
+  startAuthServer,
+  statusAndBody,
+} from './auth-server.ts';
 
 let smtp: SmtpSink;
 let server: AuthServer;

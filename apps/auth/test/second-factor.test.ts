@@ -3,7 +3,7 @@
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { type AuthServer, eventually, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { type AuthServer, eventually, scopes, serverGlobals, startAuthServer, statusAndBody } from './auth-server.ts';
 import { createDevice } from './device-fixture.ts';
 import { codeInLog, codeOf, confirmAddresses, forgetUsedCodes, setUpApp, wrongCodeFor } from './factors-fixture.ts';
 import { authorizeUrl, redirectParameters, webRequest } from './flows.ts';
@@ -92,10 +92,10 @@ describe('the set-up', () => {
     expect(first.html.indexOf('id="secret"')).toBeLessThan(first.html.indexOf('<svg'));
     expect(keyOf(await user.browser.open(path))).toBe(keyOf(first));
     const now = Date.now();
-    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now + 15 * 60_000 + 1000);
+    const moved = jest.spyOn(serverGlobals.Date, 'now').mockImplementation(() => now + 15 * 60_000 + 1000);
     await server.db.raw(`update oidc_artifact set payload = jsonb_set(payload, '{loginTs}', to_jsonb(${Math.floor(now / 1000) + 900}))
       where model = 'Session'`);
-    const later = await user.browser.open(path).finally(() => clock.mockRestore());
+    const later = await user.browser.open(path).finally(() => moved.mockRestore());
     expect(keyOf(later)).not.toBe(keyOf(first));
   });
 

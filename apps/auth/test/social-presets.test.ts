@@ -2,7 +2,7 @@
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { generateKeyPair, SignJWT } from 'jose';
-import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { type AuthServer, scopes, serverGlobals, startAuthServer, statusAndBody } from './auth-server.ts';
 import { createPublicProviders, type PublicProviders } from './public-providers.ts';
 import { socialProvidersFile } from './social-server.ts';
 
@@ -11,14 +11,14 @@ const clientSecret = 'public-provider-secret';
 /** The id of the user Ada at each of the simulated providers. */
 const adaId = '100001';
 
-const originalFetch = globalThis.fetch;
+const originalFetch = serverGlobals.fetch;
 let providers: PublicProviders;
 let server: AuthServer;
 beforeAll(async () => {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   providers = await createPublicProviders({ clientId, clientSecret, applePublicKey: publicKey });
   // The server of the test runs in this process, so its requests reach the simulated providers.
-  globalThis.fetch = providers.fetch;
+  serverGlobals.fetch = providers.fetch;
   // The client secret of Apple is a JWT that the developer signs. It contains the ids of the developer's team and key.
   const appleSecret = await new SignJWT()
     .setProtectedHeader({ alg: 'ES256', kid: 'KEY1234567' })
@@ -37,7 +37,7 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
-  globalThis.fetch = originalFetch;
+  serverGlobals.fetch = originalFetch;
   await server.close();
 });
 

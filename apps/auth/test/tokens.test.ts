@@ -5,8 +5,7 @@ import type { FormBrowser } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import * as openid from 'openid-client';
-import { createKeyStore } from '../src/signing-keys/store.ts';
-import { basic, encryptionKey, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { basic, createKeyStore, encryptionKey, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { authorize, authorizeUrl, openBrowser, redirectParameters, signInAndConsent, webCallback } from './flows.ts';
 
 const server = useFixture(() => startAuthServer());

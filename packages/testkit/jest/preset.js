@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 const here = (file) => fileURLToPath(new URL(file, import.meta.url));
 
 export const preset = {
-  testEnvironment: 'node',
+  testEnvironment: here('./environment.js'),
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': here('./strip-types.js') },
   testMatch: ['<rootDir>/test/**/*.test.ts', '<rootDir>/src/**/*.test.ts'],
@@ -38,5 +38,6 @@ export const app = {
   ...preset,
   ...withPostgres,
   ...groups('<rootDir>/test/(conformance|browser|load|faults)/'),
+  resolver: here('./resolver.js'),
   maxWorkers: 2,
 };
