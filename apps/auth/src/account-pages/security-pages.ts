@@ -1,5 +1,4 @@
 // Serves the page "Sign-in security", where users set up and remove passkeys, an authenticator app and recovery codes.
-import { createSecretBox } from '@bay-booking/service/secret-box';
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AccountEmails } from '../accounts/account-emails.ts';
 import type { ConfirmationCodes } from '../accounts/confirmation-code-store.ts';
@@ -7,27 +6,19 @@ import { validateName } from '../accounts/field-rules.ts';
 import { hasUnconfirmedAddress } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { AuthConfig } from '../config.ts';
-import { appLinkOf, createRecoveryCodes, createSecret, qrCodeOf, stepOfCode } from '../factors/codes.ts';
+import { createRecoveryCodes } from '../factors/codes.ts';
 import type { Passkeys } from '../factors/passkeys.ts';
-import { type FactorSetUp, type FactorStore, maxPasskeys } from '../factors/store.ts';
-import {
-  codeField,
-  type FormError,
-  field,
-  fieldErrors,
-  idField,
-  queryText,
-  rawField,
-  textOfKey,
-  tooMany,
-} from '../html/forms.ts';
-import { localPath, securityPath as path } from '../html/local-path.ts';
+import { type FactorStore, maxPasskeys } from '../factors/store.ts';
+import { type FormError, field, idField, queryText, rawField, textOfKey } from '../html/forms.ts';
+import { securityPath as path } from '../html/local-path.ts';
 import { missingProofPath, type SignedIn } from '../html/signed-in.ts';
 import type { FormState, SignedInHandler, Site } from '../html/site.ts';
 import type { BrowserCookies } from '../http/browser-cookies.ts';
 import type { SessionStore } from '../interaction/sign-in/session-store.ts';
 import type { StartSession } from '../interaction/sign-in/start-session.ts';
+import { type AddedFactor, createAuthenticatorSetUp, returnPathOf, withReturn } from './authenticator-set-up.ts';
 import { describeBrowser } from './browser-name.ts';
+import { createFirstFactorCode, mailCodeEnded } from './first-factor-code.ts';
 
 /** The texts that confirm a change. The query parameter `done` of the page is the key of a text. */
 const notices: Readonly<Record<string, string>> = {
@@ -40,12 +31,6 @@ const notices: Readonly<Record<string, string>> = {
 
 const requiredText =
   'A facility where you have a role requires a second factor. Add another one before you remove the last one.';
-
-const mailCodeEnded = 'The code from the e-mail has expired, or too many wrong codes were entered. Request a new code.';
-
-/** The cookie with the encrypted key of a set-up that is not finished. */
-const setUpCookie = '_setup';
-const setUpSeconds = 15 * 60;
 
 export function securityRoutes(options: {
   readonly site: Site;
@@ -61,18 +46,12 @@ export function securityRoutes(options: {
 }): Router {
   const { site, factors, emails, audit, config, cookies, confirmationCodes, sessionStore, addFactorToSession } =
     options;
-  const box = createSecretBox(config.encryptionKeys);
-  const setUpOwner = ({ account, sessionId }: SignedIn): string => `set-up of ${account.id} in ${sessionId}`;
-
-  /** The page to which a user returns who had to set up a factor first. */
-  const returnPathOf = (request: Request): string | undefined => {
-    const wanted = queryText(request, 'return');
-    return wanted === undefined ? undefined : localPath(wanted, '/account');
-  };
-  const withReturn = (page: string, request: Request): string => {
-    const returnTo = returnPathOf(request);
-    return returnTo === undefined ? page : `${page}?return=${encodeURIComponent(returnTo)}`;
-  };
+  const { mailCodeField, sendCode, checkMailCode, proofOf } = createFirstFactorCode({
+    config,
+    factors,
+    confirmationCodes,
+    audit,
+  });
 
   const record = (request: Request, { account }: SignedIn, kind: string, factor: string): void =>
     audit.record({ kind, accountId: account.id, address: request.ip, detail: { factor } });
@@ -129,68 +108,12 @@ export function securityRoutes(options: {
       return show(response, signedIn, { validationErrors: [{ text }], status: 409 });
     });
 
-  /** Returns where the code for the first factor is mailed. Undefined if no code is needed or can be mailed. */
-  const codeAddressOf = async ({ account }: SignedIn): Promise<string | undefined> =>
-    config.mail === 'off' || (await factors.hasSecondFactor(account.id))
-      ? undefined
-      : confirmationCodes.addressOf(account);
-
-  /** Returns the form field for the mailed code if the code is needed. */
-  const mailCodeField = async (request: Request, signedIn: SignedIn) => {
-    const address = await codeAddressOf(signedIn);
-    return (
-      address && {
-        name: 'mailCode',
-        label: 'Code from the e-mail',
-        hint: `We sent six digits to ${address}. They work for 10 minutes.`,
-        value: field(request, 'mailCode') || undefined,
-        autocomplete: 'off',
-        inputmode: 'numeric',
-        maxlength: 20,
-        verbatim: true,
-      }
-    );
-  };
-
-  /** Mails the code for the first factor if it is needed. Returns the state of the form. */
-  const sendCode = async (response: Response, signedIn: SignedIn, { isRequested = false } = {}): Promise<FormState> => {
-    if ((await codeAddressOf(signedIn)) === undefined) return {};
-    if (!isRequested && (await confirmationCodes.isSent(signedIn.sessionId))) return {};
-    const waitSeconds = await confirmationCodes.send(signedIn);
-    return waitSeconds === 0 ? {} : tooMany(response, waitSeconds, 'Too many codes were sent.');
-  };
-
-  /** Returns an error, or undefined if the mailed code is right or not needed. */
-  const checkMailCode = async (request: Request, signedIn: SignedIn): Promise<string | undefined> => {
-    if ((await codeAddressOf(signedIn)) === undefined) return undefined;
-    const code = codeField(request, 'mailCode');
-    if (!/^\d{6}$/.test(code)) return 'Enter the six digits from the e-mail.';
-    const outcome = await confirmationCodes.check(signedIn, code);
-    if (outcome === 'right') return undefined;
-    const event = { accountId: signedIn.account.id, address: request.ip };
-    audit.record({ kind: 'factor.refused', ...event, detail: { reason: 'wrong mailed code' } });
-    return outcome === 'wrong' ? 'The code from the e-mail is wrong.' : mailCodeEnded;
-  };
-
-  /** The mailed code is used up by the transaction that stores the factor, so a failure leaves it as it was. */
-  const proofOf = async (request: Request, signedIn: SignedIn): Promise<FactorSetUp['prove']> => {
-    const isNeeded = (await codeAddressOf(signedIn)) !== undefined;
-    return async (tx) => !isNeeded || confirmationCodes.consume(signedIn, codeField(request, 'mailCode'), tx);
-  };
-
   /** Completes a set-up. Somebody with the password may be signed in elsewhere, so the first factor ends that. */
   const complete = async (
     request: Request,
     response: Response,
     signedIn: SignedIn,
-    added: {
-      readonly factor: string;
-      readonly change: string;
-      readonly method: 'otp' | 'pop';
-      readonly done: string;
-      /** The codes that belong to the first factor of the account. */
-      readonly firstCodes: readonly string[] | undefined;
-    },
+    added: AddedFactor,
   ): Promise<void> => {
     const { account, sessionId } = signedIn;
     const { factor, change, method, done, firstCodes } = added;
@@ -203,90 +126,6 @@ export function securityRoutes(options: {
       `Your ${factor} is ready. From now on, a password alone does not sign in to your account. ` +
       'You were signed out everywhere else, and applications lost their access.';
     return showRecoveryCodes(response, firstCodes, { title: 'Save your recovery codes', text });
-  };
-
-  /** Returns the key of the set-up that this session has begun, or undefined after 15 minutes. */
-  const keyOfSetUp = (request: Request, response: Response, signedIn: SignedIn): string | undefined => {
-    try {
-      const sealed = cookies.get(request, response, setUpCookie) ?? '';
-      const [secret, expiresAt] = box.decrypt(sealed, setUpOwner(signedIn)).split(' ');
-      return Number(expiresAt) > Date.now() ? secret : undefined;
-    } catch {
-      return undefined;
-    }
-  };
-
-  const beginSetUp = (request: Request, response: Response, signedIn: SignedIn): string => {
-    const secret = createSecret();
-    const value = box.encrypt(`${secret} ${Date.now() + setUpSeconds * 1000}`, setUpOwner(signedIn));
-    cookies.set(request, response, { name: setUpCookie, value, maxAge: setUpSeconds });
-    return secret;
-  };
-
-  const showSetUp = async (
-    response: Response,
-    signedIn: SignedIn,
-    secret: string,
-    state: FormState = {},
-  ): Promise<void> => {
-    const { username } = signedIn.account;
-    const data = {
-      action: withReturn(`${path}/authenticator`, response.req),
-      cancel: withReturn(path, response.req),
-      secret,
-      mailCode: await mailCodeField(response.req, signedIn),
-      appLink: appLinkOf(secret, username),
-      qrCode: qrCodeOf(secret, username),
-    };
-    return site.show(response, '/account-pages/views/authenticator', data, {
-      title: 'Set up an authenticator app',
-      script: true,
-      ...state,
-    });
-  };
-
-  const openSetUp: SignedInHandler = async (request, response, signedIn) => {
-    const secret = keyOfSetUp(request, response, signedIn) ?? beginSetUp(request, response, signedIn);
-    return showSetUp(response, signedIn, secret, await sendCode(response, signedIn));
-  };
-
-  const setUp: SignedInHandler = async (request, response, signedIn) => {
-    const { account } = signedIn;
-    const secret = keyOfSetUp(request, response, signedIn);
-    if (secret === undefined) {
-      const text = 'The set-up took more than 15 minutes, so the key below is new. Add this key to the app.';
-      const newSecret = beginSetUp(request, response, signedIn);
-      return showSetUp(response, signedIn, newSecret, { validationErrors: [{ text }], status: 400 });
-    }
-    if (field(request, 'send') !== '') {
-      return showSetUp(response, signedIn, secret, await sendCode(response, signedIn, { isRequested: true }));
-    }
-    const step = stepOfCode(secret, codeField(request, 'code'));
-    const wrongCode =
-      'The code is wrong. Check that the app has the key below, and type the six digits that it shows now.';
-    const validationErrors = fieldErrors(
-      step === undefined ? { code: wrongCode } : { mailCode: await checkMailCode(request, signedIn) },
-    );
-    if (step === undefined || validationErrors.length > 0) {
-      return showSetUp(response, signedIn, secret, { validationErrors, status: 400 });
-    }
-    const codes = createRecoveryCodes();
-    const added = await factors.addAuthenticatorApp(
-      { accountId: account.id, secret, step },
-      { recoveryCodes: codes, prove: await proofOf(request, signedIn) },
-    );
-    if (typeof added === 'string') {
-      const validation = { validationErrors: [{ field: 'mailCode', text: mailCodeEnded }], status: 400 };
-      return showSetUp(response, signedIn, secret, validation);
-    }
-    cookies.set(request, response, { name: setUpCookie, value: '' });
-    return complete(request, response, signedIn, {
-      factor: 'authenticator app',
-      change: 'An authenticator app was set up',
-      method: 'otp',
-      done: 'app-added',
-      firstCodes: added.isFirst ? codes : undefined,
-    });
   };
 
   const showPasskeyForm = async (
@@ -391,6 +230,15 @@ export function securityRoutes(options: {
       text: 'Your earlier recovery codes no longer work.',
     });
   };
+
+  const { openSetUp, setUp } = createAuthenticatorSetUp({
+    site,
+    config,
+    cookies,
+    factors,
+    code: { mailCodeField, sendCode, checkMailCode, proofOf },
+    complete,
+  });
 
   const router = Router();
   const form = (handler: SignedInHandler): RequestHandler[] => site.formForSignedIn(withStrongSignIn(handler));
