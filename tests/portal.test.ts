@@ -85,7 +85,7 @@ describeInChromium('the portal', () => {
     await checkPage(owner, 'facility');
     // On a phone, the button stands below the label of the switch.
     await owner.setViewportSize({ width: 390, height: 900 });
-    const label = await owner.locator('label:has([name="requireSecondFactor"])').boundingBox();
+    const label = await owner.locator('label[for="requireSecondFactor-yes"]').boundingBox();
     const save = await owner.getByRole('button', { name: 'Save' }).boundingBox();
     expect(save?.y).toBeGreaterThan((label?.y ?? Infinity) + (label?.height ?? 0));
     await owner.setViewportSize({ width: 1280, height: 900 });
@@ -238,7 +238,7 @@ describeInChromium('the portal', () => {
 
   test('the history shows every change', async () => {
     await owner.getByRole('link', { name: 'History' }).click();
-    const events = await owner.locator('.events li > p:first-child').allTextContents();
+    const events = await owner.locator('.ruled li > p:first-child').allTextContents();
     expect(events.map((text) => text.replace(/\.$/, ''))).toEqual([
       'Nora North revoked the role Bookings Manager of Partner booking site',
       'Partner booking site rotated the personal access token “Booking site”; the old secret worked for another 1 day',
@@ -259,7 +259,7 @@ describeInChromium('the portal', () => {
     const southOwner = await visit();
     await signIn(southOwner, portal(), 'owner@south.example', 'demo-owner-pass');
     await southOwner.getByLabel('E-mail address').fill('owner@north.example');
-    await southOwner.getByLabel('Role').selectOption('staff');
+    await southOwner.getByLabel('Staff, for a person').check();
     await southOwner.getByRole('button', { name: 'Send the invitation' }).click();
     await southOwner.getByRole('link', { name: /^Withdraw/ }).click();
     // `southOwner` opens the page that asks for confirmation, but does not confirm the withdrawal. The invitation

@@ -15,7 +15,7 @@ import { type FirstFactorCode, mailCodeEnded } from './first-factor-code.ts';
 const setUpCookie = '_setup';
 const setUpSeconds = 15 * 60;
 
-export interface AddedFactor {
+export interface CompletedSetUp {
   readonly factor: string;
   readonly change: string;
   readonly method: 'otp' | 'pop';
@@ -48,7 +48,7 @@ export function createAuthenticatorSetUp({
   readonly cookies: BrowserCookies;
   readonly factors: FactorStore;
   readonly code: FirstFactorCode;
-  readonly complete: (request: Request, response: Response, user: SignedIn, added: AddedFactor) => Promise<void>;
+  readonly complete: (request: Request, response: Response, user: SignedIn, added: CompletedSetUp) => Promise<void>;
 }) {
   const box = createSecretBox(config.encryptionKeys);
   const setUpOwner = ({ account, sessionId }: SignedIn): string => `set-up of ${account.id} in ${sessionId}`;

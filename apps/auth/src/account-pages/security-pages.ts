@@ -16,7 +16,7 @@ import type { FormState, SignedInHandler, Site } from '../html/site.ts';
 import type { BrowserCookies } from '../http/browser-cookies.ts';
 import type { SessionStore } from '../interaction/sign-in/session-store.ts';
 import type { StartSession } from '../interaction/sign-in/start-session.ts';
-import { type AddedFactor, createAuthenticatorSetUp, returnPathOf, withReturn } from './authenticator-set-up.ts';
+import { type CompletedSetUp, createAuthenticatorSetUp, returnPathOf, withReturn } from './authenticator-set-up.ts';
 import { describeBrowser } from './browser-name.ts';
 import { createFirstFactorCode, mailCodeEnded } from './first-factor-code.ts';
 
@@ -113,7 +113,7 @@ export function securityRoutes(options: {
     request: Request,
     response: Response,
     signedIn: SignedIn,
-    added: AddedFactor,
+    added: CompletedSetUp,
   ): Promise<void> => {
     const { account, sessionId } = signedIn;
     const { factor, change, method, done, firstCodes } = added;
