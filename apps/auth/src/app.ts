@@ -86,7 +86,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   logOutages(db, logger);
   const audit = countEvents(createAudit({ db, logger }), metrics);
   const createCounter = createFailureCounterFactory(db);
-  const clients = createClientStore({ db, audit, accessTokenTtl: config.accessTokenTtl });
+  const clients = createClientStore({ db });
   const revocations = createRevocationStore({ db });
   const outbound = createOutboundClient({ allowNetworks: config.outboundAllowNetworks });
   const socialProviders = createSocialProviders(config.socialProviders);
@@ -117,7 +117,6 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     audit,
     outbox,
     scopes,
-    clients,
     services,
     providers: socialProviders,
     cookies: createBrowserCookies(provider, config.issuer),

@@ -7,7 +7,6 @@ import { createAccountPage } from './account-pages/page.ts';
 import { accountRoutes } from './account-pages/routes.ts';
 import { securityRoutes } from './account-pages/security-pages.ts';
 import type { Audit } from './audit/audit.ts';
-import type { ClientStore } from './clients/store.ts';
 import type { AuthConfig } from './config.ts';
 import { assetRoutes } from './html/asset.ts';
 import { createCsrfTokens } from './html/csrf-tokens.ts';
@@ -43,7 +42,6 @@ export function createPages(options: {
   readonly audit: Audit;
   readonly outbox: Outbox;
   readonly scopes: ScopeTable;
-  readonly clients: ClientStore;
   readonly providers: SocialProviders;
   readonly cookies: BrowserCookies;
   readonly interactions: Interactions;
@@ -52,12 +50,12 @@ export function createPages(options: {
   readonly findDeviceRequest: FindDeviceRequest;
   readonly services: Services;
 }) {
-  const { config, db, audit, outbox, scopes, clients, providers, cookies, interactions, providerSessions } = options;
+  const { config, db, audit, outbox, scopes, providers, cookies, interactions, providerSessions } = options;
   const { grants, findDeviceRequest, services } = options;
   const { accounts, acceptances, attempts, confirmationCodes, consents, emails, facilityEmails, factors } = services;
   const { invitations, invitationStore, links, members, newPasswordLimit, passkeys, pendingSignIns } = services;
-  const { registrationLimit, resetLinkLimit, sessionStore, signIn, socialIdentities, submittedForms, userCodeGuard } =
-    services;
+  const { registrationLimit, resetLinkLimit, sessionStore, signIn, socialIdentities, submittedForms } = services;
+  const { tokenStore, userCodeGuard } = services;
 
   const sessions = createBrowserSessions({ accounts, sessionStore, providerSessions });
   const devices = createDeviceCookies(cookies, config);
@@ -169,7 +167,7 @@ export function createPages(options: {
       links,
       emails,
       sessionStore,
-      clients,
+      tokenStore,
       audit,
       resetLinkLimit,
       newPasswordLimit,
@@ -221,7 +219,7 @@ export function createPages(options: {
       startSession,
       scopes,
       accounts,
-      clients,
+      tokenStore,
       factors,
       members,
       acceptances,

@@ -8,6 +8,7 @@ import { createSignInAttempts, createSignInWithPassword } from './accounts/sign-
 import { createSocialIdentityStore } from './accounts/social-identity-store.ts';
 import { createAccountStore } from './accounts/store.ts';
 import type { Audit } from './audit/audit.ts';
+import { createTokenStore } from './clients/personal-access-token-store.ts';
 import type { AuthConfig } from './config.ts';
 import { createPasskeys } from './factors/passkeys.ts';
 import { createPendingSignIns } from './factors/pending-sign-in-store.ts';
@@ -75,6 +76,7 @@ export function createServices({
     socialIdentities: createSocialIdentityStore({ db, audit }),
     pendingSignIns: createPendingSignIns({ db }),
     passkeys: createPasskeys(config, factors),
+    tokenStore: createTokenStore({ db, audit, accessTokenTtl: config.accessTokenTtl }),
     members: createMemberStore({ db }),
     sessionStore: createSessionStore({ db, sendLogoutTokens }),
     consents: createConsentStore({ db, sendLogoutTokens }),

@@ -5,7 +5,7 @@ import { afterAll } from '@jest/globals';
 
 const system = await loadOnce<typeof import('./auth-system.ts')>(new URL('./auth-system.ts', import.meta.url));
 export const { audience, encryptionKey, quietLogger, scopeBase, scopes, serverGlobals } = system;
-export const { connectDatabase, createAccountRecords, createAudit, createClientStore, createClientValidator } = system;
+export const { connectDatabase, createAccountRecords, createAudit, createClientValidator, createTokenStore } = system;
 export const { createKeyStore, deleteExpiredRows, importFile, reencryptEmails, WrongEncryptionKey } = system;
 export type { AuthServer } from './auth-system.ts';
 

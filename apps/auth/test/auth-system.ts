@@ -18,7 +18,7 @@ import type { ImportDocument } from './import-document.ts';
 
 // Tests import this code from here, because all files of a worker process share it.
 export { deleteExpiredRows } from '../src/cleanup-store.ts';
-export { createClientStore } from '../src/clients/store.ts';
+export { createTokenStore } from '../src/clients/personal-access-token-store.ts';
 export { createClientValidator } from '../src/oidc/clients/validation.ts';
 export { reencryptEmails } from '../src/outbox/mailer.ts';
 export { createKeyStore, WrongEncryptionKey } from '../src/signing-keys/store.ts';

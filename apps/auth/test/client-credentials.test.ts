@@ -7,7 +7,7 @@ import {
   audience,
   basic,
   createAudit,
-  createClientStore,
+  createTokenStore,
   eventually,
   quietLogger,
   scopes,
@@ -220,18 +220,15 @@ describe('clients without an account', () => {
 describe('the lifecycle of a personal access token', () => {
   const actor = { accountId: 'acc-bot-north', address: '192.0.2.1' };
   let audit: ReturnType<typeof createAudit>;
-  let clients: ReturnType<typeof createClientStore>;
+  let tokens: ReturnType<typeof createTokenStore>;
   beforeAll(() => {
     audit = createAudit({ db: server.db, logger: quietLogger });
-    clients = createClientStore({ db: server.db, audit, accessTokenTtl: 3600 });
+    tokens = createTokenStore({ db: server.db, audit, accessTokenTtl: 3600 });
   });
   afterAll(() => audit.flush());
   /** Creates a personal access token of acc-bot-north. */
   const create = async (days = 90) => {
-    const token = await clients.createPersonalAccessToken(
-      { name: 'Till', days, access: 'write', facilityIds: ['fac-north'] },
-      actor,
-    );
+    const token = await tokens.create({ name: 'Till', days, access: 'write', facilityIds: ['fac-north'] }, actor);
     if ('error' in token) throw new Error(token.error);
     return token;
   };
@@ -255,9 +252,9 @@ describe('the lifecycle of a personal access token', () => {
 
   test('only its account can revoke a token, and the next request with the token is then rejected', async () => {
     const token = await create();
-    expect(await clients.revokePersonalAccessToken(token.clientId, { accountId: 'acc-player' })).toBe(false);
+    expect(await tokens.revoke(token.clientId, { accountId: 'acc-player' })).toBe(false);
     expect((await useToken(token)).status).toBe(200);
-    expect(await clients.revokePersonalAccessToken(token.clientId, actor)).toBe(true);
+    expect(await tokens.revoke(token.clientId, actor)).toBe(true);
     expect(await statusAndBody(await useToken(token))).toMatchObject({ status: 401, error: 'invalid_client' });
   });
 
@@ -280,10 +277,10 @@ describe('the lifecycle of a personal access token', () => {
   test('after a rotation, the old secret works during the overlap, which may be 0 s', async () => {
     const token = await create();
     const overlap = 3600;
-    const rotated = await clients.rotatePersonalAccessToken(token.clientId, overlap, actor);
+    const rotated = await tokens.rotate(token.clientId, overlap, actor);
     expect([(await useToken(token)).status, (await useToken(rotated as typeof token)).status]).toEqual([200, 200]);
-    expect(await clients.findPersonalAccessToken('acc-bot-north', token.clientId)).toMatchObject({ secretCount: 2 });
-    const rotatedAgain = await clients.rotatePersonalAccessToken(token.clientId, 0, actor);
+    expect(await tokens.find('acc-bot-north', token.clientId)).toMatchObject({ secretCount: 2 });
+    const rotatedAgain = await tokens.rotate(token.clientId, 0, actor);
     const statuses = [token, rotated, rotatedAgain].map(async (key) => (await useToken(key as typeof token)).status);
     expect(await Promise.all(statuses)).toEqual([401, 401, 200]);
   });
@@ -291,14 +288,14 @@ describe('the lifecycle of a personal access token', () => {
   test('another account cannot rotate a token', async () => {
     const token = await create();
     const other = { accountId: 'acc-player' };
-    expect(await clients.rotatePersonalAccessToken(token.clientId, 0, other)).toEqual({ error: 'not-found' });
+    expect(await tokens.rotate(token.clientId, 0, other)).toEqual({ error: 'not-found' });
   });
 
   test('the time and address of the last use are stored, and the audit trail contains the creation', async () => {
     const token = await create();
     expect((await useToken(token)).status).toBe(200);
     const used = await eventually(async () => {
-      const found = await clients.findPersonalAccessToken('acc-bot-north', token.clientId);
+      const found = await tokens.find('acc-bot-north', token.clientId);
       return found?.lastUsedAt ? found : undefined;
     });
     expect(used.lastUsedFrom).toBe('127.0.0.1');

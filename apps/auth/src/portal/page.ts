@@ -2,7 +2,7 @@
 // user must sign in first.
 import { isText } from '@bay-booking/common/text';
 import { type Request, type Response, Router } from 'express';
-import type { Actor } from '../clients/store.ts';
+import type { Actor } from '../clients/personal-access-token-store.ts';
 import type { AuthConfig } from '../config.ts';
 import { roleNames } from '../facilities/roles.ts';
 import type { FactorStore } from '../factors/store.ts';

@@ -4,7 +4,7 @@ import type { Database } from '@bay-booking/service/database/database';
 import { Router } from 'express';
 import type { AccountStore } from '../accounts/store.ts';
 import type { Audit } from '../audit/audit.ts';
-import type { ClientStore } from '../clients/store.ts';
+import type { TokenStore } from '../clients/personal-access-token-store.ts';
 import type { AuthConfig } from '../config.ts';
 import type { FactorStore } from '../factors/store.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
@@ -40,7 +40,7 @@ export function createPortal(options: {
   readonly startSession: StartSession['startSession'];
   readonly scopes: ScopeTable;
   readonly accounts: AccountStore;
-  readonly clients: ClientStore;
+  readonly tokenStore: TokenStore;
   readonly factors: FactorStore;
   readonly members: MemberStore;
   readonly acceptances: AcceptanceStore;
@@ -50,13 +50,13 @@ export function createPortal(options: {
   readonly facilityEmails: FacilityEmails;
   readonly newPasswordLimit: UsageLimit;
 }): Router {
-  const { config, db, audit, site, sessions, startSession, scopes, accounts, clients, factors, members } = options;
+  const { config, db, audit, site, sessions, startSession, scopes, accounts, tokenStore, factors, members } = options;
   const { acceptances, invitationStore, invitations, submittedForms, facilityEmails, newPasswordLimit } = options;
   const pages = createPortalPages({ config, site, members, factors });
   const secretPage = createSecretPage({ config, scopes, site, pages });
   const { showTokens, routes } = createTokenPages({
     members,
-    clients,
+    tokenStore,
     submittedForms,
     facilityEmails,
     pages,
@@ -85,7 +85,7 @@ export function createPortal(options: {
   router.use(facilityTokenRoutes({ db, audit, facilityEmails, pages }));
   router.use(historyRoutes({ db, audit, pages }));
   router.use(routes);
-  router.use(tokenChangeRoutes({ clients, members, submittedForms, site, facilityEmails, pages, secretPage }));
+  router.use(tokenChangeRoutes({ tokenStore, members, submittedForms, site, facilityEmails, pages, secretPage }));
   router.use(
     '/portal',
     (_request, response, next) => {

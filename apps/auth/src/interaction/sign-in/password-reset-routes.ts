@@ -7,7 +7,7 @@ import type { OneTimeLinks } from '../../accounts/one-time-link-store.ts';
 import type { SignInAttempts } from '../../accounts/sign-in.ts';
 import type { Account, AccountStore } from '../../accounts/store.ts';
 import type { Audit } from '../../audit/audit.ts';
-import type { ClientStore } from '../../clients/store.ts';
+import type { TokenStore } from '../../clients/personal-access-token-store.ts';
 import type { UsageLimit } from '../../guard/usage-limit.ts';
 import { field, queryText, tooMany } from '../../html/forms.ts';
 import { hashNewPassword } from '../../html/new-password.ts';
@@ -34,14 +34,14 @@ export function passwordResetRoutes(options: {
   readonly links: OneTimeLinks;
   readonly emails: AccountEmails;
   readonly sessionStore: SessionStore;
-  readonly clients: ClientStore;
+  readonly tokenStore: TokenStore;
   readonly audit: Audit;
   readonly resetLinkLimit: UsageLimit;
   readonly newPasswordLimit: UsageLimit;
   readonly attempts: SignInAttempts;
   readonly startSession: StartSession['startSession'];
 }): Router {
-  const { site, accounts, links, emails, sessionStore, clients, audit } = options;
+  const { site, accounts, links, emails, sessionStore, tokenStore, audit } = options;
 
   const showRequest = (response: Response, state: FormState = {}): Promise<void> => {
     const username = field(response.req, 'username');
@@ -109,7 +109,7 @@ export function passwordResetRoutes(options: {
   const showDone: SignedInHandler = async (_request, response, { account }) => {
     const page = { title: 'Your password was changed', tone: 'good' } as const;
     const text = 'You are signed in here with the new password, and signed out everywhere else.';
-    const tokens = (await clients.listPersonalAccessTokens(account.id)).filter(({ isActive }) => isActive);
+    const tokens = (await tokenStore.list(account.id)).filter(({ isActive }) => isActive);
     if (tokens.length === 0) {
       return site.showMessage(response, { ...page, text, links: [{ href: '/account', text: 'Your account' }] });
     }

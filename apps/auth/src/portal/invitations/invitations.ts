@@ -2,7 +2,7 @@
 import type { Queryable } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Audit } from '../../audit/audit.ts';
-import type { Actor } from '../../clients/store.ts';
+import type { Actor } from '../../clients/personal-access-token-store.ts';
 import type { AuthConfig } from '../../config.ts';
 import type { UsageLimit } from '../../guard/usage-limit.ts';
 import type { Mailer } from '../../outbox/mailer.ts';

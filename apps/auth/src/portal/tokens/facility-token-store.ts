@@ -1,7 +1,8 @@
 // Reads and revokes the personal access tokens of a facility's service accounts, for its owners and staff.
 import { type Database, query, transaction } from '@bay-booking/service/database/database';
 import type { TokenAccess } from '../../clients/metadata.ts';
-import { isActiveClient, revokeToken } from '../../clients/store.ts';
+import { revokeToken } from '../../clients/personal-access-token-store.ts';
+import { isActiveClient } from '../../clients/store.ts';
 import { lockFacilityAs } from '../facility-lock-store.ts';
 
 export interface FacilityToken {

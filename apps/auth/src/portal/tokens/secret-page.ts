@@ -2,7 +2,7 @@
 
 import type { Response } from 'express';
 import type { TokenAccess } from '../../clients/metadata.ts';
-import type { NewSecret } from '../../clients/store.ts';
+import type { NewSecret } from '../../clients/personal-access-token-store.ts';
 import type { AuthConfig } from '../../config.ts';
 import type { Site } from '../../html/site.ts';
 import { type ScopeTable, scopesOfAccess } from '../../oidc/scopes.ts';

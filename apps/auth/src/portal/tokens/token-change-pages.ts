@@ -3,7 +3,7 @@
 
 import { randomToken } from '@bay-booking/service/secret-box';
 import { type Request, type Response, Router } from 'express';
-import type { ClientStore, PersonalAccessToken } from '../../clients/store.ts';
+import type { PersonalAccessToken, TokenStore } from '../../clients/personal-access-token-store.ts';
 import { field } from '../../html/forms.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState, SignedInHandler, Site } from '../../html/site.ts';
@@ -40,7 +40,7 @@ const overlaps = [
 ];
 
 export function tokenChangeRoutes({
-  clients,
+  tokenStore,
   members,
   submittedForms,
   site,
@@ -48,7 +48,7 @@ export function tokenChangeRoutes({
   pages,
   secretPage,
 }: {
-  readonly clients: ClientStore;
+  readonly tokenStore: TokenStore;
   readonly members: MemberStore;
   readonly submittedForms: SubmittedForms;
   readonly site: Site;
@@ -67,7 +67,7 @@ export function tokenChangeRoutes({
   const withActiveToken =
     (handler: TokenHandler): SignedInHandler =>
     async (request, response, signedIn) => {
-      const token = await clients.findPersonalAccessToken(signedIn.account.id, idParameter(request, 'clientId'));
+      const token = await tokenStore.find(signedIn.account.id, idParameter(request, 'clientId'));
       if (!token) return pages.notFound(response);
       if (!token.isActive) return showEnded(response);
       const facilities = await members.findFacilities(signedIn.account.id);
@@ -133,7 +133,7 @@ export function tokenChangeRoutes({
           const actor = actorOf(request, signedIn);
           // A form without an id counts as submitted for the first time.
           const result = await submittedForms.once(actor.accountId, field(request, 'form') || randomToken(), () =>
-            clients.rotatePersonalAccessToken(clientId, overlapSeconds, actor),
+            tokenStore.rotate(clientId, overlapSeconds, actor),
           );
           if (!('error' in result)) {
             return secretPage.show(response, { ...result, name, access, overlap: overlapSeconds, accessTokenTtl });
@@ -166,7 +166,7 @@ export function tokenChangeRoutes({
     ...pages.formForServiceAccount(
       withActiveToken(async (request, response, { signedIn, token, facilityIds }) => {
         const actor = actorOf(request, signedIn);
-        const revoked = await clients.revokePersonalAccessToken(token.clientId, actor);
+        const revoked = await tokenStore.revoke(token.clientId, actor);
         if (!revoked) return showEnded(response);
         for (const facilityId of facilityIds) {
           const event = { kind: 'personal-access-token.revoked', ...actor, facilityId } as const;

@@ -5,7 +5,7 @@ import { randomToken } from '@bay-booking/service/secret-box';
 import { type Response, Router } from 'express';
 import { validateName } from '../../accounts/field-rules.ts';
 import { accessLevels, type TokenAccess } from '../../clients/metadata.ts';
-import { type ClientStore, maxActiveTokens } from '../../clients/store.ts';
+import { maxActiveTokens, type TokenStore } from '../../clients/personal-access-token-store.ts';
 import { roleNames } from '../../facilities/roles.ts';
 import { type FormError, field, fieldErrors, fields, queryText, textOfKey } from '../../html/forms.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
@@ -62,14 +62,14 @@ export const tokenNotices: Readonly<Record<string, string>> = {
 
 export function createTokenPages({
   members,
-  clients,
+  tokenStore,
   submittedForms,
   facilityEmails,
   pages,
   secretPage,
 }: {
   readonly members: MemberStore;
-  readonly clients: ClientStore;
+  readonly tokenStore: TokenStore;
   readonly submittedForms: SubmittedForms;
   readonly facilityEmails: FacilityEmails;
   readonly pages: PortalPages;
@@ -87,10 +87,7 @@ export function createTokenPages({
       ...state
     } = {},
   ) => {
-    const [facilities, all] = await Promise.all([
-      members.findFacilities(account.id),
-      clients.listPersonalAccessTokens(account.id),
-    ]);
+    const [facilities, all] = await Promise.all([members.findFacilities(account.id), tokenStore.list(account.id)]);
     const enabled = facilities.filter(({ isDisabled }) => !isDisabled);
     const nameOf = (id: string): string => facilities.find((facility) => facility.id === id)?.name ?? id;
     return pages.show(
@@ -171,10 +168,7 @@ export function createTokenPages({
     // A request without an id counts as a new form.
     const formId = field(request, 'form') || randomToken();
     const result = await submittedForms.once(account.id, formId, () =>
-      clients.createPersonalAccessToken(
-        { name, days: Number(expiresInDays), access, facilityIds: chosen },
-        actorOf(request, signedIn),
-      ),
+      tokenStore.create({ name, days: Number(expiresInDays), access, facilityIds: chosen }, actorOf(request, signedIn)),
     );
     if (!('error' in result)) {
       const detail = { name, days: Number(expiresInDays) };
