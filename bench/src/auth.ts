@@ -5,15 +5,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { baseUrl, scope, scopeBase } from './bookings.ts';
-import { defaultConnections, type Operation, type Target } from './measure.ts';
+import { connections, type Operation, type Target } from './measure.ts';
 import { type Child, runCommand, startProgram, startService } from './processes.ts';
 import type { TokenPeerOptions } from './targets/oidc-provider-postgres.ts';
 
 export const tokenPeer = 'oidc-provider-postgres';
 /** More tokens than connections, because a failed request returns no new token. */
-const tokensPerRound = 4 * defaultConnections;
-/** More than any target can exchange in a second. */
-const codesPerSecond = 1_200;
+const tokensPerRound = 4 * connections;
 /** The file that the command `import` reads. The constants below repeat parts of it. */
 const importFile = fileURLToPath(new URL('../auth.json', import.meta.url));
 /** Nothing listens here. The test browser does not follow a redirect to this address, and returns it. */
@@ -67,70 +65,38 @@ export const tokenOperations = (folder: string): Readonly<Record<string, Operati
     script: 'form.lua',
     prepare: (target) => [pathOf(target), writeLines(join(folder, 'token'), [clientCredentials])],
   },
-  // Every code works once.
-  code: {
-    script: 'form.lua',
-    prepare: async (target, seconds) => {
-      const isPeer = target.name === tokenPeer;
-      const count = codesPerSecond * seconds;
-      const codes = isPeer
-        ? await fetchFromPeer(target.url, `codes?count=${count}`)
-        : await obtainCodes(target.url, count);
-      const fields = { grant_type: 'authorization_code', redirect_uri: callback, ...(isPeer ? machine : web) };
-      return [
-        pathOf(target),
-        writeLines(
-          join(folder, 'codes'),
-          codes.map((code) => form({ ...fields, code })),
-        ),
-      ];
-    },
-  },
   // Every round begins with new refresh tokens: at the end of a round, wrk drops responses, and with them the tokens
   // that follow.
   refresh: {
     script: 'refresh.lua',
     prepare: async (target) => {
       const isPeer = target.name === tokenPeer;
-      const tokens = isPeer
-        ? await fetchFromPeer(target.url, `refresh-tokens?count=${tokensPerRound}`)
-        : await obtainRefreshTokens(target.url);
+      const tokens = isPeer ? await fetchRefreshTokens(target.url) : await obtainRefreshTokens(target.url);
       return [pathOf(target), writeLines(join(folder, 'refresh-tokens'), tokens), form(isPeer ? machine : web)];
     },
   },
 });
 
-const fetchFromPeer = async (origin: string, path: string): Promise<string[]> =>
-  (await (await fetch(`${origin}/${path}`)).json()) as string[];
+const fetchRefreshTokens = async (origin: string): Promise<string[]> =>
+  (await (await fetch(`${origin}/refresh-tokens?count=${tokensPerRound}`)).json()) as string[];
 
-/** Several browsers sign in once each, and then request the codes one after another. */
-async function obtainCodes(origin: string, count: number, parameters: Record<string, string> = {}): Promise<string[]> {
+/** One browser signs in once, and then requests the codes one after another. */
+async function obtainRefreshTokens(origin: string): Promise<string[]> {
   const request = form({
     response_type: 'code',
     client_id: web.client_id,
     redirect_uri: callback,
-    scope: `openid ${scope}`,
-    ...parameters,
+    scope: `openid offline_access ${scope}`,
+    // OpenID Connect requires the prompt for `offline_access`.
+    prompt: 'consent',
   });
-  const codes: string[] = [];
-  const obtain = async (): Promise<void> => {
-    const browser = openFormBrowser([origin]);
-    while (codes.length < count) {
-      let page = await browser.open(`${origin}/connect/authorize?${request}`);
-      if (page.title.startsWith('Sign in')) page = await browser.send(page, user);
-      if (page.title.startsWith('Allow')) page = await browser.send(page, {}, { name: 'decision', value: 'allow' });
-      codes.push(page.url.searchParams.get('code') ?? '');
-    }
-  };
-  await Promise.all(Array.from({ length: 4 }, obtain));
-  return codes;
-}
-
-async function obtainRefreshTokens(origin: string): Promise<string[]> {
-  // OpenID Connect requires the prompt for `offline_access`.
-  const parameters = { scope: `openid offline_access ${scope}`, prompt: 'consent' };
+  const browser = openFormBrowser([origin]);
   const tokens: string[] = [];
-  for (const code of await obtainCodes(origin, tokensPerRound, parameters)) {
+  while (tokens.length < tokensPerRound) {
+    let page = await browser.open(`${origin}/connect/authorize?${request}`);
+    if (page.title.startsWith('Sign in')) page = await browser.send(page, user);
+    if (page.title.startsWith('Allow')) page = await browser.send(page, {}, { name: 'decision', value: 'allow' });
+    const code = page.url.searchParams.get('code') ?? '';
     const fields = { grant_type: 'authorization_code', code, redirect_uri: callback, ...web };
     const response = await fetch(`${origin}/connect/token`, { method: 'POST', body: new URLSearchParams(fields) });
     const body = (await response.json()) as { refresh_token?: string };

@@ -1,4 +1,4 @@
-// Runs the benchmark and writes its tables to bench/results/latest.md. docs/performance.md explains the options.
+// Runs the benchmark and prints its table. docs/performance.md explains the options.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -6,30 +6,29 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createTestIssuer } from '@bay-booking/testkit/issuer';
 import { startAuth, startTokenPeer, tokenOperations } from './auth.ts';
-import { bookingOperations, operationGroups, tokenFor } from './booking-operations.ts';
+import { bookingOperations, operationNames, tokenFor } from './booking-operations.ts';
 import { baseUrl, peerOperations, peers, startBookings, startPeer } from './bookings.ts';
 import { datasetOf, loadDataset } from './dataset.ts';
-import { goalTables } from './goals.ts';
 import { describeMachine, otherCore } from './machine.ts';
 import { measureInTurn, type Operation, type Runner, type Sample, type Target, wrkRunner } from './measure.ts';
 import { type Child, startProgram, thisRelease } from './processes.ts';
-import { Results, sampleTable } from './report.ts';
+import { Results, resultTable } from './report.ts';
 import { startServer } from './server.ts';
 import { webhookRunner } from './webhooks.ts';
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    goals: { type: 'boolean', default: false },
+    page: { type: 'boolean', default: false },
     bookings: { type: 'string' },
     only: { type: 'string' },
     before: { type: 'string' },
     growth: { type: 'string' },
   },
 });
-const size = Number(values.bookings ?? (values.goals ? 500_000 : 1_000_000));
+const size = Number(values.bookings ?? (values.page ? 500_000 : 1_000_000));
 /** The sizes of a small and a large dataset. */
-const growth = values.growth ?? (values.goals ? '100000,2000000' : undefined);
+const growth = values.growth ?? (values.page ? '100000,2000000' : undefined);
 const only = values.only?.split(',');
 const wants = (name: string): boolean => only === undefined || only.includes(name);
 const releases = [{ name: 'service', release: thisRelease }];
@@ -41,18 +40,16 @@ const server = await startServer(log);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 /** The folder for files that wrk reads. */
 const folder = mkdtempSync(join(tmpdir(), 'bay-booking-bench-'));
-const [rounds, seconds, warmUpSeconds] = values.quick ? [2, 1, 3] : values.goals ? [5, 1, 3] : [5, 2, 5];
+const [rounds, seconds, warmUpSeconds] = values.quick ? [2, 1, 3] : values.page ? [5, 1, 3] : [5, 2, 5];
 const options = { rounds, seconds, warmUpSeconds, postmaster: server.pid, log };
-/** No goal compares with `bare`. */
-const measuredPeers = values.goals ? peers.filter((name) => name !== 'bare') : peers;
 const issuer = await createTestIssuer({ audience: baseUrl });
 const children: Child[] = [];
 try {
   const samples: Sample[] = [];
-  if ([...operationGroups.flat(), 'webhooks'].some(wants)) samples.push(...(await measureBookings()));
+  if ([...operationNames, 'webhooks'].some(wants)) samples.push(...(await measureBookings()));
   if (await server.hasDeadlocks()) throw new Error('there were deadlocks');
   await stopTargets();
-  if (['token', 'code', 'refresh'].some(wants)) samples.push(...(await measureAuth()));
+  if (['token', 'refresh'].some(wants)) samples.push(...(await measureAuth()));
   publish(new Results(samples));
 } finally {
   await stopTargets();
@@ -99,7 +96,7 @@ async function measureBookings(): Promise<Sample[]> {
   // The peers use the database of the service.
   const [{ databaseUrl, operations }] = services as [Measured];
   const others: Measured[] = [];
-  for (const peer of measuredPeers) {
+  for (const peer of peers) {
     const target = await startTarget(() => startPeer(peer, databaseUrl, issuer));
     others.push({ target, operations, databaseUrl });
   }
@@ -108,8 +105,7 @@ async function measureBookings(): Promise<Sample[]> {
       .filter(({ target }) => peerOperations.includes(name) || !['before', ...peers].includes(target.name))
       .map(({ target, operations }) => wrkRunner(name, target, operations[name] as Operation));
   const samples: Sample[] = [];
-  for (const group of operationGroups.map((names) => names.filter(wants)).filter(({ length }) => length > 0))
-    samples.push(...(await measureInTurn(group.flatMap(runnersOf), options)));
+  for (const name of operationNames.filter(wants)) samples.push(...(await measureInTurn(runnersOf(name), options)));
   if (wants('webhooks')) {
     const receiver = await startTarget(() => startProgram('webhook-receiver', {}, otherCore));
     const token = await tokenFor(issuer, 1);
@@ -140,13 +136,10 @@ async function measureAuth(): Promise<Sample[]> {
 function publish(results: Results): void {
   const sizes = growth ? `; growth: ${growth}` : '';
   const run = `${rounds} rounds of ${seconds} s, ${size} bookings${sizes}`;
-  const heading = `${describeMachine()}, PostgreSQL ${server.version};\n${run}`;
-  const goals = `${heading}\n\n${goalTables(results)}`;
-  const text = `${goals}\n\n${sampleTable(results)}\n`;
+  const text = `${describeMachine()}, PostgreSQL ${server.version};\n${run}\n\n${resultTable(results)}\n`;
   process.stdout.write(text);
-  writeFileSync(fileURLToPath(new URL('../results/latest.md', import.meta.url)), text);
-  if (!values.goals) return;
+  if (!values.page) return;
   const page = fileURLToPath(new URL('../../docs/performance.md', import.meta.url));
   const above = readFileSync(page, 'utf8').split('\n## Results\n')[0];
-  writeFileSync(page, `${above}\n## Results\n\n${goals}\n`);
+  writeFileSync(page, `${above}\n## Results\n\n${text}`);
 }

@@ -6,22 +6,17 @@ import { scope } from './bookings.ts';
 import { bayId, bays, dayStart, facilityId, insertBookings, locationsPerFacility, onDatabase } from './dataset.ts';
 import type { Operation } from './measure.ts';
 
-/**
- * The operations of a group are measured in turn, because goals compare them. The operations of the peers come first,
- * because the others would add to the memory of the service alone.
- */
-export const operationGroups: readonly (readonly string[])[] = [
-  ['get'],
-  ['search'],
-  ['upcoming'],
-  ['availability'],
-  ['update'],
-  ['delete'],
-  ['create', 'group'],
-  ['feed'],
-  ['history'],
-  ['hot-bay'],
-];
+/** Those of the peers come first, because the others would add to the memory of the service alone. */
+export const operationNames = [
+  'get',
+  'search',
+  'availability',
+  'update',
+  'delete',
+  'create',
+  'feed',
+  'history',
+] as const;
 
 const numbersTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
 
@@ -58,7 +53,6 @@ export async function bookingOperations(
   const paths = {
     get: bookings.map(({ id }) => `/api/bookings/${id}`),
     search: locations.map((id) => `/api/bookings?locationIds=${id}&${today}&pageSize=50`),
-    upcoming: bayIds.map((id) => `/api/bays/${id}/upcoming-bookings`),
     availability: locations.map((id) => `/api/booking-availability?locationIds=${id}&${tomorrow}`),
     feed: [`/api/booking-changes?facilityId=${facilityId(1)}&limit=1000`],
     history: bayIds.map((id, index) => {
@@ -72,8 +66,6 @@ export async function bookingOperations(
     operations[name] = { script: 'get.lua', prepare: () => args };
   }
   operations.create = createOperation(token, bayCount);
-  operations.group = createOperation(token, bayCount, groupSize);
-  operations['hot-bay'] = { ...createOperation(token, 1), connections: 64 };
   operations.delete = {
     script: 'get.lua',
     prepare: async (_target, seconds) => {
@@ -110,8 +102,6 @@ const findBookings = (databaseUrl: string, facilities: number, from = '-infinity
     return rows;
   });
 
-/** The number of bookings of a group. They are successive half hours of one bay. */
-const groupSize = 10;
 /** More slots than any target can book in a second. */
 const slotsPerSecond = 20_000;
 const firstStart = Date.parse('2100-01-01T00:00:00Z');
@@ -126,12 +116,12 @@ let nextDeletedDay = 0;
  */
 let nextSlot = 0;
 
-/** Creates bookings that do not overlap, in the first `bayCount` bays: single ones, or groups of `size` bookings. */
-export const createOperation = (token: string, bayCount: number, size = 1): Operation => ({
+/** Creates bookings that do not overlap, in the first `bayCount` bays. */
+const createOperation = (token: string, bayCount: number): Operation => ({
   script: 'create.lua',
   prepare: (_target, seconds) => {
     const slot = nextSlot;
-    nextSlot += slotsPerSecond * seconds + 2 * bayCount * size;
-    return [token, String(bayCount), String(slot), String(firstStart / 1000), String(size)];
+    nextSlot += slotsPerSecond * seconds + 2 * bayCount;
+    return [token, String(bayCount), String(slot), String(firstStart / 1000)];
   },
 });

@@ -72,15 +72,14 @@ export async function measureInTurn(runners: readonly Runner[], options: RunOpti
 }
 
 export interface Operation {
-  /** The number of concurrent requests. Default: 16. */
-  readonly connections?: number;
   /** The Lua script in bench/wrk/, which documents its arguments. */
   readonly script: string;
   /** Prepares the requests to this target for so many seconds, and returns the arguments of the script. */
   prepare(target: Target, seconds: number): Promise<readonly string[]> | readonly string[];
 }
 
-export const defaultConnections = 16;
+/** The number of concurrent requests. */
+export const connections = 16;
 export const execute = promisify(execFile);
 
 export const wrkRunner = (name: string, target: Target, operation: Operation): Runner => ({
@@ -88,11 +87,10 @@ export const wrkRunner = (name: string, target: Target, operation: Operation): R
   target: target.name,
   pid: target.pid,
   prepare: async (seconds) => {
-    const { connections = defaultConnections, script } = operation;
     const args = await operation.prepare(target, seconds);
     const load = ['--threads', '1', '--connections', `${connections}`, '--duration', `${seconds}s`, '--timeout', '5s'];
     return async () => {
-      const { stdout } = await execute('wrk', [...load, '--script', script, target.url, '--', ...args], {
+      const { stdout } = await execute('wrk', [...load, '--script', operation.script, target.url, '--', ...args], {
         cwd: fileURLToPath(new URL('../wrk', import.meta.url)),
       });
       const line = stdout.split('\n').find((candidate) => candidate.startsWith('{'));

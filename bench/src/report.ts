@@ -1,4 +1,4 @@
-// Computes medians and ratios of samples, and writes them as a Markdown table.
+// Computes medians and ratios of samples, and writes them as the table of docs/performance.md.
 import type { Sample } from './measure.ts';
 
 /** `allCpu` is the CPU time of the target and of PostgreSQL. */
@@ -49,33 +49,53 @@ export class Results {
   }
 }
 
-export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
-}
+/** The highest permitted CPU time of an operation, in relation to the release `before`. */
+const cpuBounds: Readonly<Record<string, number>> = { get: 0.97, create: 0.93, delete: 0.93 };
+const defaultCpuBound = 1.03;
 
-const columns: Readonly<Record<string, Field>> = {
-  'p50 ms': 'p50',
-  'p95 ms': 'p95',
-  'p99 ms': 'p99',
-  'CPU µs': 'cpu',
-  'PostgreSQL µs': 'databaseCpu',
-  MB: 'memory',
+const verdict = (operation: string, toBefore: number): string => {
+  const bound = cpuBounds[operation] ?? defaultCpuBound;
+  return `${formatNumber(toBefore)}${toBefore > bound ? ` (≤ ${bound}) **missed**` : ''}`;
 };
 
-/** Returns a table with a row for each operation and target: the medians of the rounds. */
-export function sampleTable(results: Results): string {
-  const keys = new Set(results.samples.map(({ operation, target }) => `${operation} ${target}`));
-  const rows = [...keys].map((key) => {
-    const measured = key.split(' ') as unknown as Measured;
-    const rates = results.of(measured).map(({ rate }) => rate);
-    const failed = results.of(measured).reduce((sum, sample) => sum + sample.failed, 0);
+/** Returns a row for each operation. A cell is “–” if its target was not measured. */
+export function resultTable(results: Results): string {
+  const operations = new Set(results.samples.map(({ operation }) => operation));
+  const rows = [...operations].map((operation) => {
+    const value = (field: Field) => formatNumber(results.median([operation, 'service'], field));
+    const to = (target: string, field: Field) => results.ratio([operation, 'service'], [operation, target], field);
+    const expert = results.of([operation, 'fastify']).length > 0 ? 'fastify' : 'oidc-provider-postgres';
+    const failed = results.of([operation, 'service']).reduce((sum, sample) => sum + sample.failed, 0);
     return [
-      ...measured,
-      `${formatNumber(median(rates))} (${formatNumber(Math.min(...rates))}–${formatNumber(Math.max(...rates))})`,
-      ...Object.values(columns).map((field) => formatNumber(results.median(measured, field))),
+      operation,
+      value('rate'),
+      `${value('cpu')} + ${value('databaseCpu')}`,
+      verdict(operation, to('before', 'allCpu')),
+      ...[to(expert, 'rate'), to('express', 'rate'), to('bare', 'rate')].map(formatNumber),
+      value('p95'),
+      value('p99'),
+      formatNumber(to(expert, 'p99')),
+      `${value('memory')} (${formatNumber(to(expert, 'memory'))})`,
+      formatNumber(results.ratio([operation, 'large'], [operation, 'small'], 'p50')),
       String(failed),
     ];
   });
-  return markdown(['operation', 'target', 'requests/s (min–max)', ...Object.keys(columns), 'failed'], rows);
+  return [columns, columns.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
+
+/** “Expert” is `fastify` or `oidc-provider-postgres`. */
+const columns = [
+  'operation',
+  'requests/s',
+  'CPU µs, Node + PostgreSQL',
+  'CPU to before',
+  'rate to expert',
+  'to express',
+  'to bare',
+  'p95 ms',
+  'p99 ms',
+  'p99 to expert',
+  'MB (to expert)',
+  'p50 large to small',
+  'failed',
+];

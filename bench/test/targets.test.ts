@@ -92,7 +92,6 @@ describe('reads', () => {
   test.each([
     ['a search', `/api/bookings?locationIds=loc-1&${tomorrow}&pageSize=50`],
     ['the last page', `/api/bookings?locationIds=loc-1&${tomorrow}&pageSize=50&page=5`],
-    ['upcoming bookings', '/api/bays/bay-3/upcoming-bookings'],
     ['availability', `/api/booking-availability?locationIds=loc-1&${tomorrow}`],
     [
       'availability with closing times',

@@ -17,14 +17,13 @@ async function respond(request: IncomingMessage): Promise<Sent> {
   let body = '';
   if (method !== 'GET') for await (const chunk of request) body += chunk;
   const { pathname, searchParams } = new URL(path, options.baseUrl);
-  // For example ['', 'api', 'bookings', ID] or ['', 'api', 'bays', BAY, 'upcoming-bookings'].
-  const [, , kind, id, list] = pathname.split('/');
+  // For example ['', 'api', 'bookings', ID].
+  const [, , kind, id] = pathname.split('/');
   const handle = () => {
     if (method === 'POST') return store.create;
     if (method === 'DELETE') return store.delete;
     if (kind === 'booking-availability') return store.availability;
     if (id === undefined) return store.search;
-    if (list) return store.upcoming;
     return method === 'PUT' ? store.update : store.get;
   };
   const query = Object.fromEntries(searchParams);

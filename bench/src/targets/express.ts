@@ -178,35 +178,28 @@ app.delete('/api/bookings/:id', async ({ params: { id } }, response) => {
   send(response, deletedResponse);
 });
 
-app.get('/api/bookings', async (request, response) => {
-  const { locationIds, startDate, endDate } = request.query as Record<string, string>;
+app.get('/api/bookings', async ({ query: parameters, originalUrl }, response) => {
+  const {
+    locationIds = '',
+    startDate = '',
+    endDate = '',
+    page: number,
+    pageSize,
+  } = parameters as Record<string, string>;
+  const [page, size] = [Number(number ?? 1), Number(pageSize ?? 50)];
   const query = db('booking')
     .whereIn('facility_id', response.locals.caller.facilities)
-    .whereIn('location_id', [locationIds ?? ''])
-    .where('start_date', '>=', startDate ?? '')
-    .where('end_date', '<=', endDate ?? '');
-  await sendList(request, response, query, 50);
-});
-
-app.get('/api/bays/:id/upcoming-bookings', async (request, response) => {
-  const query = db('booking')
-    .whereIn('facility_id', response.locals.caller.facilities)
-    .where({ bay_id: request.params.id })
-    .where('end_date', '>', new Date());
-  await sendList(request, response, query, 10);
-});
-
-async function sendList(request: Request, response: Response, query: Knex.QueryBuilder, defaultSize: number) {
-  const size = Number(request.query.pageSize ?? defaultSize);
-  const page = Number(request.query.page ?? 1);
+    .whereIn('location_id', [locationIds])
+    .where('start_date', '>=', startDate)
+    .where('end_date', '<=', endDate);
   const [count] = await query.clone().count({ total: '*' });
   const items: BookingRow[] = await query
     .select(bookingColumns)
     .orderBy(['start_date', 'id'])
     .limit(size)
     .offset((page - 1) * size);
-  send(response, bookingsResponse({ items, total: Number(count.total), page, size }, baseUrl, request.originalUrl));
-}
+  send(response, bookingsResponse({ items, total: Number(count?.total), page, size }, baseUrl, originalUrl));
+});
 
 app.get('/api/booking-availability', async ({ query, originalUrl }, response) => {
   const { locationIds, startDate = '', endDate = '' } = query as Record<string, string>;

@@ -30,7 +30,6 @@ const routes = [
   ['PUT', '/api/bookings/:id', store.update, bookingSchema],
   ['DELETE', '/api/bookings/:id', store.delete, undefined],
   ['GET', '/api/bookings', store.search, listSchema],
-  ['GET', '/api/bays/:id/upcoming-bookings', store.upcoming, listSchema],
   ['GET', '/api/booking-availability', store.availability, availabilitySchema],
 ] as const;
 // The hook applies to the routes inside this function only, so `/ready` needs no token.

@@ -110,18 +110,17 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
   ttl: { AccessToken: tokenLifetime, ClientCredentials: tokenLifetime, Grant: 86_400, RefreshToken: 86_400 },
 });
 
-/** Creates a refresh token or an authorization code, as at the end of an authorization request. */
-async function createArtifact(path: string): Promise<string> {
+/** Creates a refresh token, as at the end of an authorization request. */
+async function createRefreshToken(): Promise<string> {
   const client = await provider.Client.find(clientId);
   if (!client) throw new Error('the client was not stored');
   const grant = new provider.Grant({ accountId, clientId });
   grant.addOIDCScope('openid offline_access');
   grant.addResourceScope(audience, scope);
-  const common = { client, accountId, grantId: await grant.save(), gty: 'authorization_code', resource: audience };
-  const { redirectUri } = options;
-  if (path === '/codes')
-    return new provider.AuthorizationCode({ ...common, scope: `openid ${scope}`, redirectUri }).save();
-  return new provider.RefreshToken({ ...common, scope: `openid offline_access ${scope}` }).save();
+  const grantId = await grant.save();
+  const scopes = `openid offline_access ${scope}`;
+  const fields = { client, accountId, grantId, gty: 'authorization_code', resource: audience, scope: scopes };
+  return new provider.RefreshToken(fields).save();
 }
 
 const handle = provider.callback();
@@ -131,9 +130,9 @@ createServer(async (request, response) => {
   const route = request.url;
   observe(request, response, () => ({ requestId, route, caller: { clientId } }));
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://bench');
-  if (!['/codes', '/refresh-tokens'].includes(pathname)) return void handle(request, response);
+  if (pathname !== '/refresh-tokens') return void handle(request, response);
   const created: string[] = [];
-  while (created.length < Number(searchParams.get('count'))) created.push(await createArtifact(pathname));
+  while (created.length < Number(searchParams.get('count'))) created.push(await createRefreshToken());
   response.end(JSON.stringify(created));
 }).listen(port);
 endWithParent();

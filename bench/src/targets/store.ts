@@ -23,8 +23,6 @@ const rangeOf = (start: string, end: string) =>
 const range = rangeOf('start_date', 'end_date');
 /** Also as in this index. */
 const hash = (bay: string) => `hashtextextended(${bay}, 0)`;
-const upcoming = `facility_id = $1::text and bay_id = $2::text and ${hash('bay_id')} = ${hash('$2::text')}
-  and ${range} && tstzrange($3::timestamptz, null)`;
 
 const wanted = rangeOf('$3::timestamptz', '$4::timestamptz');
 const ofBay = 'facility_id = $1::text and bay_id = bay.id';
@@ -65,8 +63,6 @@ const statements = {
   update: `${logged(anyChange, updatedColumns.length + 3)} update booking set ${set} where facility_id = $1 and id = $2`,
   search: `select ${columns} from booking where ${located} order by start_date, id limit $5 offset $6`,
   searchCount: `select count(*)::int as total from booking where ${located}`,
-  upcoming: `select ${columns} from booking where ${upcoming} order by start_date, id limit $4 offset $5`,
-  upcomingCount: `select count(*)::int as total from booking where ${upcoming}`,
   availability: `select bay.id, bay.name, bookable, bay.location_id, location.name as location_name, bay.facility_id,
       time_zone, case when bookable and $3::timestamptz < $4::timestamptz then ${jsonOfRanges(`
         coalesce(${open}, tstzmultirange(tstzrange($3, $4))) * tstzmultirange(tstzrange($3, $4))
@@ -165,18 +161,6 @@ export async function openStore({ databaseUrl, baseUrl }: PeerOptions) {
     });
   }
 
-  /** Counts the rows only if the page is full, because the total is otherwise known. */
-  async function findPage(kind: 'search' | 'upcoming', filter: unknown[], request: ApiRequest, defaultSize: string) {
-    const { page: number = '1', pageSize = defaultSize } = request.query;
-    const [page, size] = [Number(number), Number(pageSize)];
-    const offset = (page - 1) * size;
-    const items = await run<BookingRow>(pool, kind, [...filter, size, offset]);
-    const isLast = items.length < size && (items.length > 0 || offset === 0);
-    const [counted] = isLast ? [] : await run<{ total: number }>(pool, `${kind}Count`, filter);
-    const total = counted?.total ?? offset + items.length;
-    return bookingsResponse({ items, total, page, size }, baseUrl, request.path);
-  }
-
   return {
     get: async (request: ApiRequest) => bookingResponse(await find(request), baseUrl, 'read'),
     create: async (request: ApiRequest) => {
@@ -213,14 +197,17 @@ export async function openStore({ databaseUrl, baseUrl }: PeerOptions) {
       });
       return deletedResponse;
     },
-    search: (request: ApiRequest) => {
-      const { locationIds, startDate, endDate } = request.query;
-      const facilityId = permitted(locationIds, request.caller, 404);
-      return findPage('search', [facilityId, locationIds, startDate, endDate], request, '50');
-    },
-    upcoming: (request: ApiRequest) => {
-      const facilityId = permitted(request.id, request.caller, 404);
-      return findPage('upcoming', [facilityId, request.id, new Date().toISOString()], request, '10');
+    /** Counts the rows only if the page is full, because the total is otherwise known. */
+    search: async ({ caller, query, path }: ApiRequest) => {
+      const { locationIds, startDate, endDate, page: number = '1', pageSize = '50' } = query;
+      const filter = [permitted(locationIds, caller, 404), locationIds, startDate, endDate];
+      const [page, size] = [Number(number), Number(pageSize)];
+      const offset = (page - 1) * size;
+      const items = await run<BookingRow>(pool, 'search', [...filter, size, offset]);
+      const isLast = items.length < size && (items.length > 0 || offset === 0);
+      const [counted] = isLast ? [] : await run<{ total: number }>(pool, 'searchCount', filter);
+      const total = counted?.total ?? offset + items.length;
+      return bookingsResponse({ items, total, page, size }, baseUrl, path);
     },
     availability: async ({ caller, query: { locationIds, startDate = '', endDate }, path }: ApiRequest) => {
       const asOf = new Date();
