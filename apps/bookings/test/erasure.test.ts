@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { bookingState } from '../src/bookings/storage/columns.ts';
 import { recount } from '../src/changes/recount.ts';
 import { removeFromFeed } from '../src/changes/retention.ts';
-import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { bookingBody, errorCodes, rounds } from './support/booking-requests.ts';
 import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
 import { until } from './support/until.ts';
 import { startWebhookReceiver, type WebhookReceiver } from './support/webhook-receiver.ts';
@@ -282,7 +282,7 @@ test('erasures while bookings are changed, moved and deleted leave nothing behin
 test('the feeder adds no delivery with a booking that was erased after it had read the booking', async () => {
   const alias = 'Ada of the feeder';
   await registerFailingReceiver();
-  for (let round = 0; round < 15; round += 1) {
+  for (let round = 0; round < rounds(15); round += 1) {
     const { id } = await create({ userAlias: alias, bayId: 'bay-n2-01' });
     // The feeder numbers changes every half second, and so does the feed.
     await Promise.all([system.call('GET', '/api/booking-changes?facilityId=fac-north'), erased({ ids: [id] })]);

@@ -8,7 +8,7 @@ import { query } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { bookingBody, errorCodes, rounds } from './support/booking-requests.ts';
 import { importPlaces } from './support/places.ts';
 import { createTestSystem } from './support/test-system.ts';
 
@@ -422,7 +422,7 @@ describe('deleting', () => {
   });
 
   test('of bookings and a deletion at the same time, either the bookings or the deletion succeed', async () => {
-    for (let round = 0; round < 10; round++) {
+    for (let round = 0; round < rounds(10); round++) {
       await createFacility(`duel${round}`);
       const token = await system.token([`fac-duel${round}`]);
       const body = bookingBody({ bayId: `bay-duel${round}-0` });

@@ -1,7 +1,7 @@
 // Tests opening hours and closures: their endpoints, and their effect on bookings.
 import { query } from '@bay-booking/service/database/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { bookingBody, errorCodes, rounds } from './support/booking-requests.ts';
 import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
 
 let system: TestSystem;
@@ -289,7 +289,7 @@ describe('a closure that is created during requests for bookings', () => {
     const concurrentRequests = 16;
     const other = await createExtraSystem({ sharing: system, poolMax: concurrentRequests });
     const statuses = new Set<number>();
-    for (let round = 0; round < 10; round += 1) {
+    for (let round = 0; round < rounds(10); round += 1) {
       const day = Date.UTC(2042, 0, 1 + round);
       const at = (minutes: number) => new Date(day + minutes * 60_000).toISOString();
       const bookAt = (slot: number) =>

@@ -3,7 +3,7 @@ import { query } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { Response } from 'supertest';
-import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { bookingBody, errorCodes, rounds } from './support/booking-requests.ts';
 import { isDistributed, isTransactionWaiting } from './support/lock-waits.ts';
 import { closeExtraSystems, createExtraSystem, createTestSystem } from './support/test-system.ts';
 import { until } from './support/until.ts';
@@ -46,8 +46,8 @@ async function countDeadlocks(): Promise<number> {
 }
 
 describe('concurrent requests', () => {
-  test('of 64 requests for one time slot, one gets 201 and 63 get BOOK00002, in each of 20 rounds', async () => {
-    for (let round = 0; round < 20; round += 1) {
+  test('of 64 requests for one time slot, one gets 201 and 63 get BOOK00002 in every round', async () => {
+    for (let round = 0; round < rounds(20); round += 1) {
       const body = bookingBody({ bayId: 'bay-n1-01' });
       const responses = await Promise.all(repeat(64, (client) => post({ ...body, userAlias: `client ${client}` })));
       expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
@@ -115,7 +115,7 @@ describe('If-Match', () => {
   });
 
   test('of an update and a deletion with the same ETag, one succeeds', async () => {
-    for (let round = 0; round < 10; round += 1) {
+    for (let round = 0; round < rounds(10); round += 1) {
       const { body, headers } = await post(bookingBody({ bayId: 'bay-n1-07', externalBookingId: `either-${round}` }));
       const ifMatch = { 'If-Match': headers.etag as string };
       const [update, deletion] = await Promise.all([
@@ -136,7 +136,7 @@ test('while a bay becomes bookable, requests for free time slots get 201 or BOOK
   const setBookable = (bookable: boolean) =>
     query(system.db, "update bay set bookable = $1 where facility_id = 'fac-north' and id = 'bay-n2-04'", [bookable]);
   const results = new Set<string>();
-  for (let round = 0; round < 60; round += 1) {
+  for (let round = 0; round < rounds(60); round += 1) {
     await setBookable(false);
     const create = () => post(bookingBody({ bayId: 'bay-n2-04' }));
     // The bay becomes bookable after one request, while the 16 other requests run.
@@ -162,7 +162,7 @@ test('the total of a page is consistent with its items while bookings are create
     }
   };
   const createAndDelete = async (body: object): Promise<void> => {
-    for (let round = 0; round < 40; round += 1) {
+    for (let round = 0; round < rounds(40); round += 1) {
       const created = await post(body);
       expect((await system.call('DELETE', `/api/bookings/${created.body.id}`)).status).toBe(204);
     }
@@ -187,7 +187,7 @@ describe('a booking that moves between facilities', () => {
       while (isMoving) found.push((await system.call('GET', `/api/bookings/${body.id}`)).status);
     };
     const readers = repeat(4, read);
-    for (let round = 0; round < 80; round += 1) {
+    for (let round = 0; round < rounds(80); round += 1) {
       expect((await moveTo(body.id, round % 2 ? 'bay-n1-08' : 'bay-s1-05')).status).toBe(200);
     }
     isMoving = false;

@@ -1,5 +1,5 @@
-// Tests which scopes allow which requests, GET /api/me, and the audit lines of the log.
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+// Tests which scopes allow which requests, GET /api/me, STEP_UP, and the audit lines of the log.
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { bookingBody } from './support/booking-requests.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
@@ -146,4 +146,50 @@ test('closures and opening hours write one audit line for each change, and the a
   const requests = lines.filter(({ msg }) => msg === 'request');
   expect(requests.length).toBeGreaterThan(5);
   for (const request of requests) expect(request).toMatchObject(caller);
+});
+
+describe('STEP_UP=schedule: changes of the schedule need a recent sign-in of the user with two factors (RFC 9470)', () => {
+  let strict: TestSystem;
+  beforeAll(async () => {
+    strict = await createTestSystem({ sharing: system, config: { stepUp: 'schedule' } });
+  });
+  afterAll(() => strict.close());
+
+  const scope = 'https://bay-booking.example/golf/schedule https://bay-booking.example/golf/bookings';
+  const path = '/api/booking-locations/loc-north-1/opening-hours';
+  const body = { weekly: { monday: [{ opens: '07:00', closes: '22:00' }] } };
+  const secondsAgo = (seconds: number): number => Math.floor(Date.now() / 1000) - seconds;
+  const tokenOf = (claims: Record<string, unknown>, of = strict) => of.token(['fac-north'], { scope, ...claims });
+
+  test.each([
+    ['one factor', { amr: ['pwd'], auth_time: secondsAgo(5) }],
+    ['an old sign-in', { amr: ['pwd', 'otp', 'mfa'], auth_time: secondsAgo(3_700) }],
+    ['no methods', { grant_id: 'g-1' }],
+  ])('a token of a user with %s is challenged', async (_name, claims) => {
+    const token = await tokenOf(claims);
+    for (const [method, at] of [
+      ['PUT', path],
+      ['DELETE', path],
+      ['POST', '/api/booking-closures'],
+      ['DELETE', '/api/booking-closures/any'],
+    ]) {
+      const response = await strict.call(String(method), String(at), { token, ...(method !== 'DELETE' && { body }) });
+      expect(response.status).toBe(401);
+      expect(response.headers['www-authenticate']).toMatch(
+        /^Bearer .*error="insufficient_user_authentication".*acr_values="2", max_age="3600"$/,
+      );
+    }
+    expect((await strict.call('GET', path, { token })).status).toBe(200);
+  });
+
+  test('two factors within an hour, and tokens of programs, pass', async () => {
+    for (const claims of [{ amr: ['pop', 'mfa'], auth_time: secondsAgo(3_500), grant_id: 'g-1' }, {}]) {
+      expect((await strict.call('PUT', path, { token: await tokenOf(claims), body })).status).toBe(200);
+    }
+  });
+
+  test('without STEP_UP, nothing is challenged', async () => {
+    const token = await tokenOf({ amr: ['pwd'], auth_time: secondsAgo(5_000) }, system);
+    expect((await system.call('PUT', path, { token, body })).status).toBe(200);
+  });
 });

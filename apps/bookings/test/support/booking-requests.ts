@@ -30,3 +30,6 @@ export function bookingBody(fields: Readonly<Record<string, unknown>> = {}): Boo
 export function errorCodes(response: Response): string[] {
   return (response.body.errors as { code: string }[]).map(({ code }) => code);
 }
+
+/** Returns how often a test repeats a race: 5 times, or all times with STRESS=1. */
+export const rounds = (all: number): number => (process.env.STRESS ? all : 5);
