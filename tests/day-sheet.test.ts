@@ -798,9 +798,10 @@ describeInChromium('the day sheet', () => {
       .waitFor();
     await expectNames(page, 'Held', ['Held 03:00–04:00, Bay 1']);
 
-    await book(date, 'bay-n1-03', 'Ada', '23:00', '23:59');
-    await book(date, 'bay-n1-10', 'Edge', '12:00', '13:00');
-    const wide = await system.open(queryOf(date));
+    const other = nextDay();
+    await book(other, 'bay-n1-03', 'Ada', '23:00', '23:59');
+    await book(other, 'bay-n1-10', 'Edge', '12:00', '13:00');
+    const wide = await system.open(queryOf(other));
     const [sheet, rejection] = [wide.locator('.sheet'), wide.locator('.rejection')];
     const move = async () => {
       await booking(wide, 'Edge').scrollIntoViewIfNeeded();
