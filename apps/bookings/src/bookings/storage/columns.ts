@@ -120,10 +120,10 @@ export const bookedRange = timeRange('start_date', 'end_date');
 export const selectBookings = `select ${selectList(fields)} from booking`;
 
 /** PostgreSQL plans a statement with `any($1)` at every execution: 165 µs of its CPU time, not 46 µs as with `= $1`. */
-export const findBooking = `${selectBookings} where facility_id = $1 and id = $2::uuid`;
-export const findBookingAtSome = `${selectBookings} where facility_id = any($1) and id = $2::uuid`;
+export const selectBooking = `${selectBookings} where facility_id = $1 and id = $2::uuid`;
+export const selectBookingAtSome = `${selectBookings} where facility_id = any($1) and id = $2::uuid`;
 
-export const lockBooking = `${findBooking} for update`;
+export const lockBooking = `${selectBooking} for update`;
 
 /** A group exists as long as it has bookings. */
 const bookingsOfGroup = `${selectBookings} where facility_id = $1 and group_id = $2::uuid`;

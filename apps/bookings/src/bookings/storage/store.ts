@@ -22,14 +22,14 @@ import { later } from '../../time/timestamps.ts';
 import type { Booking, BookingUpdate, Draft, NewBooking } from '../booking.ts';
 import {
   deleteBookings,
-  findBooking,
-  findBookingAtSome,
   findGroup,
   insertBookings,
   insertValues,
   lockBooking,
   lockBookingsOfGroup,
   references,
+  selectBooking,
+  selectBookingAtSome,
   stateOf,
   updateBookings,
   updateValues,
@@ -81,8 +81,8 @@ export function createBookingStore(db: Database) {
       const [first, ...others] = facilities;
       const [found] =
         others.length === 0
-          ? await query<Booking>(db, findBooking, [first, id])
-          : await query<Booking>(db, findBookingAtSome, [facilities, id]);
+          ? await query<Booking>(db, selectBooking, [first, id])
+          : await query<Booking>(db, selectBookingAtSome, [facilities, id]);
       return found;
     },
 
