@@ -3,7 +3,7 @@
 import { BlockList, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Contains all public IPv6 addresses. ipaddr.js also calls networks unicast that are not assigned. */
+/** Contains all public IPv6 addresses. The library also calls networks unicast that are not assigned. */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /** IPv6 addresses that contain an IPv4 address (mapped, NAT64, 6to4) do not count as public. */
