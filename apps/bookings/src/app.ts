@@ -52,6 +52,8 @@ import { createPlacesEndpoints } from './places/endpoints.ts';
 import { createPlaceManagement } from './places/management.ts';
 import { createActivity } from './places/status-store.ts';
 import { createPlacesStore } from './places/store.ts';
+import { createUsageEndpoint } from './usage/endpoints.ts';
+import { createUsageStore } from './usage/store.ts';
 import { setDisabledFacilities } from './webhooks/disabled-store.ts';
 import { endWebhookRights } from './webhooks/rights-store.ts';
 import { connectWebhooks } from './webhooks/webhooks.ts';
@@ -161,6 +163,7 @@ function createEndpoints(services: Services) {
     ...createErasureEndpoints(services),
     ...createPlacesEndpoints({ ...services, store: places }),
     createMeEndpoint(services),
+    createUsageEndpoint({ ...services, usage: createUsageStore(db) }),
     ...createOpeningHoursEndpoints({ ...services, store: createOpeningHoursStore(db) }),
     ...createClosureEndpoints({ ...services, store: createClosureStore(db) }),
     ...createAvailabilityEndpoints({ ...services, findHold: holds.find }),

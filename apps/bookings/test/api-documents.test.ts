@@ -78,6 +78,7 @@ test('the document has exactly the endpoints of the specification and of docs/be
     'GET /api/booking-locations',
     'GET /api/booking-locations/{id}',
     'GET /api/booking-locations/{id}/opening-hours',
+    'GET /api/booking-usage',
     'GET /api/bookings',
     'GET /api/bookings/{id}',
     'GET /api/bookings/{id}/history',

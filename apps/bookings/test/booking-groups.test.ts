@@ -149,7 +149,7 @@ describe('POST', () => {
     ['no array', { bookings: {} }],
     ['no booking', { bookings: [] }],
     ['an element that is no object', { bookings: [bookingBody(), null] }],
-    ['61 bookings', { bookings: Array.from({ length: 61 }, () => bookingBody()) }],
+    ['201 bookings', { bookings: Array.from({ length: 201 }, () => bookingBody()) }],
     ['bays of two facilities', { bookings: party(['bay-n1-01', 'bay-s1-01']) }],
   ])('%s returns ERR00002 for bookings', async (_name, body) => {
     const response = await system.call('POST', groupsPath, { body });
@@ -175,13 +175,13 @@ describe('POST', () => {
     expect((await post(bookings, { name: 'x' })).status).toBe(201);
   });
 
-  test('60 bookings with all metadata fit into a body, which may have 1 MB', async () => {
+  test('200 bookings with all metadata fit into a body, which may have 3 MB', async () => {
     const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`key-${index}`, 'x'.repeat(500)]));
-    const sixty = Array.from({ length: 60 }, () => bookingBody({ bayId: 'bay-n1-06', metadata }));
-    const { status, body } = await post(sixty);
+    const bookings = Array.from({ length: 200 }, () => bookingBody({ bayId: 'bay-n1-06', metadata }));
+    const { status, body } = await post(bookings);
     expect(status).toBe(201);
-    expect(body.bookings).toHaveLength(60);
-    const tooLarge = await post([{ ...bookingBody(), note: 'x'.repeat(1_000_000) }]);
+    expect(body.bookings).toHaveLength(200);
+    const tooLarge = await post([{ ...bookingBody(), note: 'x'.repeat(3_000_000) }]);
     expect(errorCodes(tooLarge)).toEqual(['ERR00413']);
   });
 

@@ -116,7 +116,11 @@ describe('searches', () => {
       expect(response.status).toBe(201);
     };
     await create('3-01', { userAlias: 'José 100%_\\ Straße', externalBookingId: 'ext-one', metadata: { Ada: 'ΟΔΟΣ' } });
-    await create('3-02', { userAlias: 'ada l', externalBookingId: 'ext-two', metadata: { a: 'x', b: 'jOSE\u0301' } });
+    await create('3-02', {
+      userAlias: 'ada l',
+      externalBookingId: 'ext-two',
+      metadata: { a: 'x', b: 'jOSE\u0301', c: 'a "b\\n\nd' },
+    });
     await create('4-01', { userAlias: 'Ada', externalBookingId: 'ext-three' });
     const march = '&startDate=2031-03-01T00:00Z&endDate=2031-04-01T00:00Z';
     const find = async (text: string, others = march) =>
@@ -125,8 +129,9 @@ describe('searches', () => {
       );
     expect(await find('ADA')).toEqual(['two']);
     for (const text of ['%_\\', '%', 'STRASSE', 'οδοσ', 'one']) expect(await find(text)).toEqual(['one']);
+    for (const text of ['A "b', 'B\\n', '"B\\']) expect(await find(text)).toEqual(['two']);
     for (const text of ['JOSÉ', 'jose\u0301', 'EXT-']) expect(await find(text)).toEqual(['one', 'two']);
-    for (const text of ['.*', 'a|b', 'Ada1', 'l ext']) expect(await find(text)).toEqual([]);
+    for (const text of ['.*', 'a|b', 'Ada1', 'l ext', 'nd', '\\"', '", "']) expect(await find(text)).toEqual([]);
     expect(await find('ada', `${march.replace('04-01', '04-02')}&bayIds=bay-e1-01&isActive=true`)).toEqual([
       'two',
       'three',

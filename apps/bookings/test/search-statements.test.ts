@@ -151,7 +151,7 @@ const cases: [name: string, filter: Partial<Criteria>, rule: (booking: TestBooki
   ],
   [
     'with a text in metadata, overlapping an interval',
-    { text: 'eb', textPattern: '', time: { kind: 'overlapping', start: at(9), end: at(17) } },
+    { text: 'eb', textPattern: '', jsonPattern: 'eb', time: { kind: 'overlapping', start: at(9), end: at(17) } },
     (booking) => booking.start % 3 > 0 && isOverlapping(booking, 9, 17),
   ],
   [

@@ -15,7 +15,7 @@ import { type Bookings, createBookings, createGroups, type Groups } from './reso
 import { type BookingsHistory, type Changes, createChanges, createHistory } from './resources/changes.ts';
 import { type Bays, createBays, createLocations, type Locations } from './resources/places.ts';
 import { createWebhooks, type Webhooks } from './resources/webhooks.ts';
-import type { Me } from './schemas.ts';
+import type { BookingUsage, Me, UsageQuery } from './schemas.ts';
 import { expectSecure } from './tokens/client-credentials.ts';
 
 export interface BookingsClient {
@@ -31,6 +31,8 @@ export interface BookingsClient {
   readonly webhooks: Webhooks;
   /** Returns the client, subject, scopes, facilities and expiry of the access token. */
   readonly me: ReturnType<typeof createMe>;
+  /** Counts bookings and booked time by day, weekday, hour, bay or client. */
+  readonly usage: ReturnType<typeof createUsage>;
   /** Sends a request to the endpoint that has this `operationId` in the OpenAPI document. */
   readonly request: Send;
 }
@@ -60,6 +62,7 @@ export function createBookingsClient(options: BookingsClientOptions): BookingsCl
     history: createHistory(send),
     webhooks: createWebhooks(send),
     me: createMe(send),
+    usage: createUsage(send),
     request: send,
   };
 }
@@ -97,3 +100,8 @@ const createMe =
   (send: Send) =>
   async (options?: RequestOptions): Promise<Me> =>
     (await send('getMe', { ...options })).data;
+
+const createUsage =
+  (send: Send) =>
+  async (query: UsageQuery, options?: RequestOptions): Promise<BookingUsage> =>
+    (await send('getBookingUsage', { query, ...options })).data;

@@ -11,4 +11,5 @@ export type LocationQuery = QueryOf<'listBookingLocations'>;
 export type BayQuery = QueryOf<'listBookingBays'>;
 export type ClosureQuery = QueryOf<'listClosures'>;
 export type AvailabilityQuery = QueryOf<'getAvailability'>;
+export type UsageQuery = QueryOf<'getBookingUsage'>;
 export type DeliveryQuery = QueryOf<'listWebhookDeliveries'>;

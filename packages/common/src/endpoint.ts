@@ -96,6 +96,8 @@ export interface Endpoint<Caller = unknown> {
   /** A successful response with another status. */
   readonly otherSuccess?: SuccessDescription;
   readonly notModified?: boolean;
+  /** The field of the response, a list of objects, that clients can also get as CSV. */
+  readonly tableField?: string;
   /** The default `contextData` of this endpoint's errors. */
   readonly errorContext?: Readonly<Record<string, unknown>>;
   /** Finds the `contextData` of an error of a body that cannot be read. Default: `errorContext`. */

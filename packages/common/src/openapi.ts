@@ -199,11 +199,12 @@ function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>
 }
 
 function successResponses(endpoint: Endpoint<never>, withReferences: WithReferences): Json {
-  const { success, otherSuccess, notModified } = endpoint;
+  const { success, otherSuccess, notModified, tableField } = endpoint;
+  const csv = tableField && { 'text/csv': { schema: { type: 'string' } } };
   const responseOf = ({ description, schema, example, headers }: SuccessDescription) => ({
     description,
     headers,
-    ...(schema && { content: jsonContent(allowNewFields(withReferences(schema)), example) }),
+    ...(schema && { content: { ...jsonContent(allowNewFields(withReferences(schema)), example), ...csv } }),
   });
   return {
     ...(otherSuccess && { [otherSuccess.status]: responseOf(otherSuccess) }),

@@ -35,8 +35,8 @@ export interface ProposedBooking {
   readonly end: number;
 }
 
-/** The API accepts 60 bookings in a group. */
-const maxBookings = 60;
+/** The API accepts 200 bookings in a group. */
+const maxBookings = 200;
 
 /** A name that nobody edited stays as a program wrote it, with its spaces. Input fields take line breaks out. */
 export function readText(values: FormData, name: string, before = ''): string {

@@ -1,8 +1,7 @@
 // Reads everything that decides whether a bay can be booked: rules, closures, bookings and holds.
 import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
-import { LRUCache } from 'lru-cache';
 import type { OpeningHours } from '../opening-hours/hours.ts';
-import { createSchedule, type Schedule } from '../opening-hours/schedule.ts';
+import { findSchedule } from '../opening-hours/schedule.ts';
 import { type Interval, intervalOf, type Period } from '../time/interval.ts';
 import type { BayState } from './rule.ts';
 
@@ -172,23 +171,6 @@ export async function readBayStatesWithoutReasons(
 
 function ofSeconds([start, end]: Seconds): Interval {
   return { start: Math.round(start * 1_000), end: Math.round(end * 1_000) };
-}
-
-const alwaysOpen: Schedule = {
-  openDuring: (interval) => [interval],
-  isOpenThroughout: () => true,
-};
-
-const schedules = new LRUCache<string, Schedule>({ max: 2_000 });
-
-/** Returns the schedule of a location. Null means that it is always open. */
-function findSchedule(hours: OpeningHours | null, timeZone: string): Schedule {
-  if (!hours) return alwaysOpen;
-  // Most locations have the same hours as another one, so they share the cached openings of each day.
-  const key = JSON.stringify([hours, timeZone]);
-  const schedule = schedules.get(key) ?? createSchedule(hours, timeZone);
-  schedules.set(key, schedule);
-  return schedule;
 }
 
 function toBay({ bookable, locationId, timeZone, hours, closures, bookings, holds }: Row): FoundBay {

@@ -20,7 +20,7 @@ import {
 import { dateTimeSchema as dateTime, idsSchema, noLinksSchema, responseSchema } from '../http/schemas.ts';
 import { bayExample } from '../places/resource.ts';
 import type { BayRow, PlacesStore } from '../places/store.ts';
-import { parseDates } from '../time/date-times.ts';
+import { findLengthErrors, parseDates } from '../time/date-times.ts';
 import { type Interval, timesOf } from '../time/interval.ts';
 import { readBayStatesWithoutReasons, readClock } from './bay-states.ts';
 import { findGaps } from './rule.ts';
@@ -80,8 +80,6 @@ export const availabilityComponents = {
 } as const;
 
 type AvailabilityQuery = Partial<FromSchema<typeof availabilityQuerySchema>>;
-
-const maxLengthMs = maxDays * 24 * 3_600_000;
 
 const gapExample = { start: Date.parse('2030-05-01T08:00:00.000Z'), end: Date.parse('2030-05-01T10:30:00.000Z') };
 
@@ -156,11 +154,9 @@ function readInterval(query: AvailabilityQuery, routerErrors: readonly Validatio
   if (!query.locationIds && !query.bayIds && !isPlaceReported)
     errors.push({ field: 'locationIds', kind: 'missing', hint: 'locationIds or bayIds is needed' });
   // If a date is undefined, it is missing or invalid and `routerErrors` contains its error.
-  const { start, end, isReversed } = parseDates(query);
-  const lengthMs = start && end ? end.getTime() - start.getTime() : 0;
-  if (lengthMs > maxLengthMs)
-    errors.push({ field: 'endDate', kind: 'invalid', hint: `must be at most ${maxDays} days after startDate` });
-  const problems = problemsOf(errors);
+  const dates = parseDates(query);
+  const { start, end, isReversed } = dates;
+  const problems = problemsOf([...errors, ...findLengthErrors(dates, maxDays)]);
   if (isReversed) problems.push(problemOf('ERR00010'));
   if (problems.length > 0 || !start || !end) throw badRequest(problems);
   return { start: start.getTime(), end: end.getTime() };

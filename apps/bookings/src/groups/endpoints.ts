@@ -12,10 +12,19 @@ import {
   ifNoneMatchHeader,
   string,
 } from '../http/endpoint-parts.ts';
-import { createGroupSchema, dryRunSchema, groupRequestSchema, groupSchema, replaceGroupSchema } from './schema.ts';
+import {
+  createGroupSchema,
+  dryRunSchema,
+  groupRequestSchema,
+  groupSchema,
+  maxBookings,
+  replaceGroupSchema,
+} from './schema.ts';
 import { createGroup, deleteGroup, facilitiesOfGroup, groupResource, groupResponse, replaceGroup } from './write.ts';
 
 const tag = 'Groups';
+/** For the largest metadata in every booking. */
+const bodyLimit = 3_000_000;
 const exampleId = '019d1c3e-7c00-7c5d-9e0f-1a2b3c4d3c1d';
 const params = { id: { description: 'Group ID.', schema: string, example: exampleId } } as const;
 const { externalBookingId: _, ...memberExample } = createExample;
@@ -42,14 +51,14 @@ export function createGroupEndpoints(services: WriteServices) {
       access: 'write',
       summary: 'Create several bookings, all or none',
       description:
-        'Books for example three bays for a party, or a bay every week: 1 to 60 bookings of one facility. Any error ' +
-        'refuses all of them. The response reports every error that can be found, with the `index` of its booking in ' +
-        '`contextData`. Several bookings may use one hold that contains them. The body has at most 1 MB.',
+        `Books for example three bays for a party, or a bay every week: 1 to ${maxBookings} bookings of one facility. ` +
+        'Any error refuses all of them. The response reports every error that can be found, with the `index` of its booking in ' +
+        '`contextData`. Several bookings may use one hold that contains them. The body has at most 3 MB.',
       headers: idempotencyKeyHeader,
       body: groupRequestSchema,
       documentedBody: createGroupSchema,
       bodyExample: { bookings: [memberExample, { ...memberExample, ...otherBay }] },
-      bodyLimit: 1_000_000,
+      bodyLimit,
       success: { ...success, status: 201, headers: creationHeaders },
       otherSuccess: {
         status: 200,
@@ -101,7 +110,7 @@ export function createGroupEndpoints(services: WriteServices) {
           { ...memberExample, ...otherBay },
         ],
       },
-      bodyLimit: 1_000_000,
+      bodyLimit,
       success: {
         ...success,
         description: 'The group, or with `dryRun` an empty list of bookings.',

@@ -4,7 +4,7 @@ import { bookingSchema, createBookingSchema } from '../bookings/schema.ts';
 import { responseSchema } from '../http/schemas.ts';
 
 /** All bookings of a group are written in one transaction. */
-const maxBookings = 60;
+export const maxBookings = 200;
 
 const bookings = {
   type: 'array',

@@ -10,6 +10,7 @@ import { holdComponents } from '../holds/endpoints.ts';
 import { meComponents } from '../me/endpoint.ts';
 import { openingHoursComponents } from '../opening-hours/schema.ts';
 import { placeComponents } from '../places/schema.ts';
+import { usageComponents } from '../usage/endpoints.ts';
 import { facilityWebhookComponents } from '../webhooks/api/facility-endpoints.ts';
 import { bookingEventSchema, pingEventSchema, webhookComponents } from '../webhooks/api/schema.ts';
 
@@ -20,6 +21,7 @@ export const tags = [
   { name: 'Places', description: 'Locations and their bays.' },
   { name: 'Webhooks', description: 'Notifications of changes.' },
   { name: 'Availability', description: 'When bays are free.' },
+  { name: 'Usage', description: 'How full the bays were.' },
   { name: 'Holds', description: 'Bays that are kept free for one owner.' },
   { name: 'Opening hours and closures', description: 'When bays can be booked.' },
   { name: 'Token', description: 'What the access token allows.' },
@@ -47,5 +49,6 @@ export const namedSchemas = {
   ...availabilityComponents,
   ...holdComponents,
   ...groupComponents,
+  ...usageComponents,
   ...meComponents,
 };

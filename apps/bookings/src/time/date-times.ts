@@ -30,6 +30,13 @@ export function findReversedIntervalErrors({ isReversed }: Dates): readonly Vali
   return isReversed ? [{ field: 'endDate', kind: 'invalid', hint: 'must not be before startDate' }] : [];
 }
 
+/** `where` says which requests have the limit. */
+export function findLengthErrors({ start, end }: Dates, maxDays: number, where = ''): readonly ValidationError[] {
+  const lengthMs = start && end ? end.getTime() - start.getTime() : 0;
+  const hint = `must be at most ${maxDays} days after startDate${where}`;
+  return lengthMs > maxDays * 24 * 3_600_000 ? [{ field: 'endDate', kind: 'invalid', hint }] : [];
+}
+
 /** The end may equal the start. */
 export function findDateErrors({ end, isReversed }: Dates, now: Date) {
   const codes: ('ERR00010' | 'ERR00011')[] = [];

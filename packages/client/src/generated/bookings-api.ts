@@ -87,7 +87,7 @@ export interface paths {
         put?: never;
         /**
          * Create several bookings, all or none
-         * @description Books for example three bays for a party, or a bay every week: 1 to 60 bookings of one facility. Any error refuses all of them. The response reports every error that can be found, with the `index` of its booking in `contextData`. Several bookings may use one hold that contains them. The body has at most 1 MB.
+         * @description Books for example three bays for a party, or a bay every week: 1 to 200 bookings of one facility. Any error refuses all of them. The response reports every error that can be found, with the `index` of its booking in `contextData`. Several bookings may use one hold that contains them. The body has at most 3 MB.
          */
         post: operations["createBookingGroup"];
         delete?: never;
@@ -276,6 +276,26 @@ export interface paths {
          * @description The client, the subject, the scopes, the facilities and the expiry of the access token.
          */
         get: operations["getMe"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/booking-usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count bookings and booked time
+         * @description How full the bays of a facility were, by day, weekday, hour, bay or client, in the time zone of the facility. Closures and bays out of service count as open. With Accept: text/csv, the items as CSV.
+         */
+        get: operations["getBookingUsage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1504,6 +1524,30 @@ export interface components {
             /** @description Empty: nothing is booked. */
             bookings: components["schemas"]["Booking"][];
         };
+        BookingUsage: {
+            items: components["schemas"]["BookingUsageItem"][];
+            /** @description Facility ID. */
+            facilityId: string;
+            /** @description The time zone of the keys. */
+            timeZone: string;
+            _links: components["schemas"]["BookingUsageLinks"];
+        };
+        BookingUsageItem: {
+            /** @description A date, monday to sunday, 0 to 23, or an id. For client, the client that created the bookings; null if the history does not know it any more. */
+            key: string | null;
+            /** @description The bookings that begin here. */
+            bookings: number;
+            /** @description The booked time here, within the interval. */
+            bookedMinutes: number;
+            /** @description The opening hours of all bays here, within the interval. Null for client. */
+            openMinutes: number | null;
+            /** @description The part of openMinutes that is booked, from 0 to 1. Null for client, and if nothing is open. */
+            occupancy: number | null;
+            /** @description The deleted bookings that began here. */
+            cancelled: number;
+            /** @description The bookings that begin here and have the attendance no-show. */
+            noShows: number;
+        };
         Me: {
             /** @description The client of the token. */
             clientId: string;
@@ -1676,6 +1720,9 @@ export interface components {
             } | null;
             /** @description A hold of the client, which the booking uses up. */
             holdId?: string;
+        };
+        BookingUsageLinks: {
+            self: components["schemas"]["Link"];
         };
         MeFacilities: {
             /** @description Facility ID. */
@@ -3444,6 +3491,85 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Me"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getBookingUsage: {
+        parameters: {
+            query: {
+                /**
+                 * @description Mandatory if the token names several facilities.
+                 * @example fac-north
+                 */
+                facilityId?: string;
+                /** @description Locations. With bayIds, a bay must match both. */
+                locationIds?: string[];
+                /** @description Bays. */
+                bayIds?: string[];
+                /**
+                 * @description Start of the interval.
+                 * @example 2030-05-01T00:00:00+02:00
+                 */
+                startDate: string;
+                /**
+                 * @description End of the interval, at most 400 × 24 hours after the start.
+                 * @example 2030-06-01T00:00:00+02:00
+                 */
+                endDate: string;
+                /**
+                 * @description What each item counts.
+                 * @example day
+                 */
+                by: "day" | "weekday" | "hour" | "bay" | "client";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The items in the order of the keys, also those without bookings. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "key": "2030-05-01",
+                     *           "bookings": 42,
+                     *           "bookedMinutes": 2700,
+                     *           "openMinutes": 9000,
+                     *           "occupancy": 0.2967,
+                     *           "cancelled": 3,
+                     *           "noShows": 1
+                     *         }
+                     *       ],
+                     *       "facilityId": "fac-north",
+                     *       "timeZone": "Europe/Copenhagen",
+                     *       "_links": {
+                     *         "self": {
+                     *           "method": "GET",
+                     *           "href": "http://localhost:4001/api/booking-usage?facilityId=fac-north&startDate=2030-05-01T00%3A00%3A00%2B02%3A00&endDate=2030-06-01T00%3A00%3A00%2B02%3A00&by=day"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BookingUsage"];
+                    "text/csv": string;
                 };
             };
             400: components["responses"]["Error400"];

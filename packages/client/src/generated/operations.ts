@@ -20,6 +20,7 @@ export const operationsById: Readonly<Record<OperationId, Operation>> = {
   getBookingLocation: { method: 'GET', path: '/api/booking-locations/{id}' },
   listBookingBays: { method: 'GET', path: '/api/booking-bays' },
   getMe: { method: 'GET', path: '/api/me' },
+  getBookingUsage: { method: 'GET', path: '/api/booking-usage' },
   getOpeningHours: { method: 'GET', path: '/api/booking-locations/{id}/opening-hours' },
   setOpeningHours: { method: 'PUT', path: '/api/booking-locations/{id}/opening-hours' },
   deleteOpeningHours: { method: 'DELETE', path: '/api/booking-locations/{id}/opening-hours' },

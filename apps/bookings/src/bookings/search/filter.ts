@@ -9,7 +9,7 @@ import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
 import { isUuid } from '../../database/tagged-id.ts';
 import { defaultPageSizes, pageRequest } from '../../http/pagination.ts';
-import { findReversedIntervalErrors, parseDates } from '../../time/date-times.ts';
+import { findLengthErrors, findReversedIntervalErrors, parseDates } from '../../time/date-times.ts';
 import type { searchBodySchema } from '../schema.ts';
 import { type FilterValues, maxDaysOfText, type searchQuerySchema } from './filters.ts';
 import { lowerCase, textPattern } from './text-pattern.ts';
@@ -29,6 +29,8 @@ export interface BookingFilter extends FilterValues {
   readonly time?: TimeFilter | undefined;
   /** Finds `text` in stored texts that are not ASCII. */
   readonly textPattern?: string | undefined;
+  /** Finds `text` in the JSON of texts. */
+  readonly jsonPattern?: string | undefined;
 }
 
 export interface Search {
@@ -59,10 +61,7 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
   requireDate('startDate', start, end);
   requireDate('endDate', end, start);
   validationErrors.push(...findReversedIntervalErrors(dates));
-  if (hasText && start && end && end.getTime() - start.getTime() > maxDaysOfText * 24 * 3_600_000) {
-    const hint = `must be at most ${maxDaysOfText} days after startDate in a search for a text`;
-    validationErrors.push({ field: 'endDate', kind: 'invalid', hint });
-  }
+  if (hasText) validationErrors.push(...findLengthErrors(dates, maxDaysOfText, ' in a search for a text'));
 
   // A request with `locationIds` and only one date has an error, so it needs no filter.
   let time: TimeFilter | undefined;
@@ -75,6 +74,7 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
       isActive,
       text: values.text && lowerCase(values.text),
       textPattern: values.text && textPattern(values.text),
+      jsonPattern: values.text && textPattern(JSON.stringify(values.text).slice(1, -1)),
       // Ids that are not UUIDs are removed: they belong to no booking, and PostgreSQL would reject the query. If no id
       // is left, the array is empty, and the search finds no booking.
       ids: values.ids?.filter(isUuid),

@@ -60,11 +60,12 @@ export const filters = {
         'Finds bookings whose userAlias, externalBookingId or a value of metadata contains it, in upper or lower ' +
         `case. Needs startDate and endDate, at most ${maxDaysOfText} days apart.`,
     },
-    // No index finds parts of texts, but the interval limits the rows.
+    // No index finds parts of texts, but the interval limits the rows. One pattern for all metadata of a booking takes
+    // less than half of the time, but it also finds names and escape sequences.
     condition: () =>
       `(${contains('user_alias')} or ${contains('external_booking_id')} or ` +
-      `(metadata is not null and exists (select from jsonb_each_text(metadata) where ${contains('value')})))`,
-    parameters: ['text', 'textPattern'],
+      `(metadata::text ~ ?::text and exists (select from jsonb_each_text(metadata) where ${contains('value')})))`,
+    parameters: ['text', 'textPattern', 'text', 'textPattern', 'jsonPattern', 'text', 'textPattern'],
   },
 } as const satisfies Record<string, Filter>;
 

@@ -6,6 +6,7 @@ import type { Request, RequestHandler, Response, Router } from 'express';
 import { isUnavailable } from '../../database/database.ts';
 import { isNotModified } from '../etag.ts';
 import type { RequestLocals } from '../observe-requests.ts';
+import { createCsvWriter, prefersCsv } from './csv.ts';
 import { createInputReaders, type InputOptions } from './input.ts';
 import { isStrict } from './preferences.ts';
 
@@ -42,6 +43,7 @@ export function mountEndpoints<Caller extends { readonly clientId: string; reado
   const handlerOf = (endpoint: Endpoint<Caller>): RequestHandler => {
     const { authorize, check, errors, reading, cacheControl } = options;
     const readInput = readerOf(endpoint as Endpoint<never>);
+    const writeCsv = createCsvWriter(endpoint as Endpoint<never>);
     return async (request, response) => {
       const locals = response.locals as RequestLocals & { errorContext?: Endpoint['errorContext'] };
       const caller = await authorize(request);
@@ -49,7 +51,9 @@ export function mountEndpoints<Caller extends { readonly clientId: string; reado
       if (caller.subject) locals.subject = caller.subject;
       const headers = await check?.(caller, endpoint);
       for (const [name, value] of Object.entries(headers ?? {})) response.setHeader(name, value);
-      if (!acceptsJson(request)) throw errors.apiError('ERR00406');
+      if (writeCsv) response.vary('Accept');
+      const isCsv = writeCsv !== undefined && prefersCsv(request);
+      if (!isCsv && !acceptsJson(request)) throw errors.apiError('ERR00406');
       if (endpoint.timeoutSeconds !== undefined) request.setTimeout(endpoint.timeoutSeconds * 1_000);
       const prefersStrict = reading === 'lenient' && isStrict(request.get('prefer'));
       const params = request.params as Record<string, string>;
@@ -78,7 +82,8 @@ export function mountEndpoints<Caller extends { readonly clientId: string; reado
       };
       const isDescribed = endpoint.describesDryRun && (input.query as { readonly dryRun?: boolean }).dryRun;
       const result = isDescribed ? await describe(handle, endpoint, errors) : await handle();
-      sendResponse(request, response, prefersStrict ? withStrictHandling(result) : result, cacheControl);
+      const sent = prefersStrict ? withStrictHandling(result) : result;
+      sendResponse(request, response, sent, cacheControl, isCsv ? writeCsv : undefined);
     };
   };
   for (const [path, endpointsOfPath] of Map.groupBy(endpoints, (endpoint) => endpoint.path)) {
@@ -160,7 +165,14 @@ function acceptsJson(request: Request): boolean {
   );
 }
 
-function sendResponse(request: Request, response: Response, result: EndpointResponse, cacheControl: string): void {
+function sendResponse(
+  request: Request,
+  response: Response,
+  result: EndpointResponse,
+  cacheControl: string,
+  /** Default: the body is sent as JSON. */
+  writeCsv?: (body: unknown) => string,
+): void {
   const { status, body, headers = {} } = result;
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   response.setHeader('Cache-Control', isRead ? cacheControl : 'no-store');
@@ -170,14 +182,14 @@ function sendResponse(request: Request, response: Response, result: EndpointResp
   if (isRead && headers.ETag !== undefined && isNotModified(request.get('if-none-match'), headers.ETag))
     response.status(304).end();
   else if (body === undefined) response.status(status).end();
-  else sendJson(response.status(status), body);
+  else if (writeCsv) sendText(response.status(status), writeCsv(body), 'text/csv');
+  else sendText(response.status(status), JSON.stringify(body), 'application/json');
 }
 
 /** `json` of Express parses the content type of each response again: 8 % of the CPU time of a GET. */
-function sendJson(response: Response, body: unknown): void {
-  const text = JSON.stringify(body);
+function sendText(response: Response, text: string, type: string): void {
   const bytes = Buffer.byteLength(text);
-  response.setHeader('Content-Type', 'application/json; charset=utf-8');
+  response.setHeader('Content-Type', `${type}; charset=utf-8`);
   response.setHeader('Content-Length', bytes);
   // Node writes Latin-1 faster than UTF-8. The bytes of ASCII are the same in both.
   response.end(text, bytes === text.length ? 'latin1' : 'utf8');
