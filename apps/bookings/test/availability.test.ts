@@ -3,6 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';
 
+/** The number of random requests. */
+const samples = process.env.STRESS ? 10_000 : 1_000;
+
 let system: TestSystem;
 beforeAll(async () => {
   system = await createTestSystem();
@@ -152,12 +155,12 @@ describe('the gaps of availability agree with what can be booked', () => {
     }
   });
 
-  test('of 10 000 random intervals, all inside a gap can be booked, and all others are rejected', async () => {
+  test('of random intervals, all inside a gap can be booked, and all others are rejected', async () => {
     const { body } = await find(`bayIds=${bays.join()}&startDate=${startOfSlot(0)}&endDate=${startOfSlot(slots)}`);
     const disagreements: unknown[] = [];
     let booked = 0;
     const tryBay = async ({ bay, free }: { bay: { id: string }; free: Gap[] }) => {
-      for (let count = 0; count < 10_000 / bays.length; count += 1) {
+      for (let count = 0; count < samples / bays.length; count += 1) {
         const interval = range(30);
         const { startDate, endDate } = interval;
         // A gap does not include its end, so an interval of length 0 at the end of a gap cannot be booked.
@@ -181,6 +184,6 @@ describe('the gaps of availability agree with what can be booked', () => {
     await Promise.all(body.items.map(tryBay));
     expect(disagreements).toEqual([]);
     // The test must include many intervals that are inside a gap.
-    expect(booked).toBeGreaterThan(500);
-  }, 300_000);
+    expect(booked).toBeGreaterThan(samples / 20);
+  });
 });

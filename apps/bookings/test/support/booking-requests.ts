@@ -31,5 +31,4 @@ export function errorCodes(response: Response): string[] {
   return (response.body.errors as { code: string }[]).map(({ code }) => code);
 }
 
-/** Returns how often a test repeats a race: 5 times, or all times with STRESS=1. */
-export const rounds = (all: number): number => (process.env.STRESS ? all : 5);
+export { rounds } from '@bay-booking/testkit/rounds';
