@@ -114,6 +114,8 @@ export async function applyEntries<Event>(
   };
   for (const kind of allKinds(roots)) {
     const ofKind = entries.filter((entry) => entry.kind === kind && !(entry.parent && hasFailed(entry.parent)));
+    // Other requests of the process go on before the records are sorted, and between two batches.
+    await setImmediate();
     const written: { readonly entry: FileEntry<Event>; readonly outcome: RecordOutcome }[] = [];
     for (const batch of batchesOf(ofKind)) {
       const records = batch.map(({ record }) => record);
@@ -124,7 +126,6 @@ export async function applyEntries<Event>(
         report(entry, outcome, outcome.problems);
         if (kind.verify && !hasFailed(entry)) written.push({ entry, outcome });
       }
-      // Other requests of the process go on between two batches.
       await setImmediate();
     }
     const outcomes = written.map(({ outcome }) => outcome);
@@ -145,10 +146,10 @@ function located<Event>({ kind, pointer, parent }: FileEntry<Event>, found: Poin
  * for each other.
  */
 function batchesOf<Event>(entries: readonly FileEntry<Event>[]): readonly (readonly FileEntry<Event>[])[] {
-  const rootKeyOf = ({ kind, record, parent }: FileEntry<Event>): string =>
-    parent ? rootKeyOf(parent) : String(record[kind.key]);
-  const keyed = entries.map((entry) => ({ entry, root: rootKeyOf(entry), key: String(entry.record[entry.kind.key]) }));
-  const sorted = keyed.toSorted((a, b) => compare(a.root, b.root) || compare(a.key, b.key)).map(({ entry }) => entry);
+  const keyOf = ({ kind, record }: FileEntry<Event>): string => String(record[kind.key]);
+  const rootKeyOf = (entry: FileEntry<Event>): string => (entry.parent ? rootKeyOf(entry.parent) : keyOf(entry));
+  const roots = [...Map.groupBy(entries, rootKeyOf)].toSorted(([a], [b]) => compare(a, b));
+  const sorted = roots.flatMap(([, inside]) => inside.toSorted((a, b) => compare(keyOf(a), keyOf(b))));
   const starts = Array.from({ length: Math.ceil(sorted.length / batchSize) }, (_, index) => index * batchSize);
   return starts.map((start) => sorted.slice(start, start + batchSize));
 }
