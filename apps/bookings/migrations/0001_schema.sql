@@ -68,13 +68,15 @@ create table import_lock (
 );
 insert into import_lock values (1);
 
--- The changes of places by the management API or an import. Written under import_lock, so the order of numbers is the
+-- The changes of places by the management API, an import or a person at the facility. Written under import_lock, so the order of numbers is the
 -- order in which readers see the rows.
 create table management_event (
   number bigint generated always as identity primary key,
   at timestamptz(3) not null,
   action text not null,
   client_id text not null,
+  -- The person. Null: an operator.
+  subject text,
   facility_id text not null,
   target text not null,
   changed text[] not null

@@ -1,4 +1,5 @@
 // Tests the endpoints for locations and bays (specification, "Booking location" and "Booking bay").
+import { query } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
@@ -173,5 +174,65 @@ describe('an import while the service runs', () => {
     await importBay(false);
     // BOOK00003: the bay exists, but cannot be booked.
     expect(errorCodes(await create())).toEqual(['BOOK00003']);
+  });
+});
+
+describe('GET and PUT /api/booking-bays/{id}', () => {
+  const path = '/api/booking-bays/bay-n1-03';
+  const bay = { name: 'Bay 3, left', description: '', bookable: true };
+  const put = (body: object, headers: Record<string, string> = {}, id = path) =>
+    system.call('PUT', id, { body, headers });
+
+  test('a change is visible at once, in availability and bookings too, and in the audit list with the person', async () => {
+    const before = await get(path);
+    expect(before.body).toMatchObject({ id: 'bay-n1-03', name: 'Bay 3', bookable: true });
+    const out = { name: '  Δοκός <b>', description: 'Net\ntorn', bookable: false };
+    const changed = await put(out, { 'If-Match': before.headers.etag as string });
+    expect([changed.status, changed.body]).toEqual([200, { ...before.body, ...out }]);
+    expect((await get(path)).headers.etag).toBe(changed.headers.etag);
+    expect(
+      (await system.call('GET', path, { headers: { 'If-None-Match': changed.headers.etag as string } })).status,
+    ).toBe(304);
+    expect((await get('/api/booking-bays?locationId=loc-north-1')).body.items).toContainEqual(changed.body);
+    const booking = await system.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-n1-03' }) });
+    expect(errorCodes(booking)).toEqual(['BOOK00003']);
+    // Of two clients, the second one based its change on an old state. An equal state is no event.
+    expect((await put(bay, { 'If-Match': before.headers.etag as string })).status).toBe(412);
+    expect((await put(bay)).status).toBe(200);
+    expect((await put(await get(path).then(({ body }) => body))).status).toBe(200);
+    expect((await system.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-n1-03' }) })).status).toBe(
+      201,
+    );
+    const { headers } = await get(path);
+    const rival = { 'If-Match': headers.etag as string };
+    const answers = await Promise.all(['a', 'b'].map((name) => put({ ...bay, name }, rival)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 412]);
+    const [location] = [{ id: 'loc-north-1', name: 'Ground', bays: [{ id: 'bay-n1-03', name: 'Bay 3' }] }];
+    const facility = { id: 'fac-north', name: 'North Range', timeZone: 'Europe/Copenhagen', locations: [location] };
+    await importPlaces(system.db, { facilities: [facility] });
+    expect((await get(path)).body.name).toBe('Bay 3');
+    const events = await query(
+      system.db,
+      `select action, client_id as "clientId", subject, target, changed
+      from management_event where subject is not null order by number`,
+    );
+    const event = { action: 'bay.updated', clientId: 'client-test', subject: 'acc-test', target: 'bays/bay-n1-03' };
+    const changedFields = ['name', 'description', 'bookable'];
+    expect(events).toEqual([
+      { ...event, changed: changedFields },
+      { ...event, changed: changedFields },
+      { ...event, changed: ['name'] },
+    ]);
+  });
+
+  test('an invalid bay returns every error, and a foreign or unknown one 404', async () => {
+    expect(errorCodes(await put({}))).toEqual(['ERR00001', 'ERR00001', 'ERR00001']);
+    const wrong = { name: 'a\u202eb', description: 'x'.repeat(2001), bookable: 'no' };
+    expect(errorCodes(await put(wrong))).toEqual(['ERR00002', 'ERR00002', 'ERR00002']);
+    expect(errorCodes(await put({ ...bay, name: '' }))).toEqual(['ERR00001']);
+    for (const id of ['bay-e1-01', 'unknown', '%00', '__proto__']) {
+      expect((await get(`/api/booking-bays/${id}`)).status).toBe(404);
+      expect((await put(bay, {}, `/api/booking-bays/${id}`)).status).toBe(404);
+    }
   });
 });

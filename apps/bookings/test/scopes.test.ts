@@ -41,6 +41,7 @@ test.each<[Scope[], string, string]>([
   [['schedule'], 'PUT', '/api/booking-locations/any/opening-hours'],
   [['schedule'], 'DELETE', '/api/booking-locations/any/opening-hours'],
   [['schedule'], 'POST', '/api/booking-closures'],
+  [['schedule'], 'PUT', '/api/booking-bays/any'],
   [['schedule'], 'PUT', '/api/booking-closures/any'],
   [['schedule'], 'DELETE', '/api/booking-closures/any'],
 ])('only the scopes %j allow %s %s', async (allowed, method, path) => {

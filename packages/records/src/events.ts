@@ -30,9 +30,13 @@ const item = responseSchema({
   number,
   at: dateTime,
   action: { type: 'string', description: 'Such as facility.updated.' },
-  actor: responseSchema({
-    clientId: { type: 'string', description: 'The client, or the name of the command, such as import.' },
-  }),
+  actor: responseSchema(
+    {
+      clientId: { type: 'string', description: 'The client, or the name of the command, such as import.' },
+      subject: { type: 'string', description: 'The account of a person at the facility who made the change.' },
+    },
+    ['subject'],
+  ),
   facilityId: { type: ['string', 'null'] },
   target: { type: 'string', description: 'The path of the record, such as facilities/fac-north.' },
   changed: { type: 'array', items: { type: 'string' }, description: 'The names of the fields that changed.' },
@@ -80,7 +84,10 @@ export function eventsEndpoint(
       const last = rows.at(-1)?.number ?? after ?? 0;
       const linkAfter = (number_: number | undefined) =>
         link('GET', `${path}${writeQueryString({ ...query, after: number_ })}`);
-      const items = rows.map(({ clientId, ...event }) => ({ ...event, actor: { clientId } }));
+      const items = rows.map(({ clientId, subject, ...event }) => ({
+        ...event,
+        actor: { clientId, ...(subject !== null && { subject }) },
+      }));
       return { status: 200, body: { items, last, _links: { self: linkAfter(after), next: linkAfter(last) } } };
     },
   });
@@ -100,9 +107,12 @@ function createFind(
     facilityId: '"facilityId" = {facilityId}',
     ...conditions,
   });
-  const columns = 'number::float8 as number, at, action, "clientId", "facilityId", target, changed';
+  const columns = 'number::float8 as number, at, action, "clientId", subject, "facilityId", target, changed';
   const limit = `limit $${values({}).length + 1}`;
   const statement = `select ${columns} from (${rows}) e where true${sql} order by e.number ${order} ${limit}`;
   return (on: Queryable, filter: Fields, count: number) =>
-    query<{ number: number; clientId: string }>(on, statement, [...values(complete(filter)), count]);
+    query<{ number: number; clientId: string; subject: string | null }>(on, statement, [
+      ...values(complete(filter)),
+      count,
+    ]);
 }

@@ -9,7 +9,7 @@ import { invitationState } from '../portal/invitations/invitation-store.ts';
 
 /** The trail has no user names, because they are personal data. The paths contain those of today. */
 export const operatorEvents = {
-  rows: `select e.id as number, e.at, e.kind as action, e.detail ->> 'operator' as "clientId",
+  rows: `select e.id as number, e.at, e.kind as action, e.detail ->> 'operator' as "clientId", null as subject,
          e.facility_id as "facilityId", coalesce(e.detail -> 'changed', '[]') as changed,
          case when e.client_id is not null then 'clients/' || e.client_id
               when e.account_id is not null or e.detail ? 'account'

@@ -26,7 +26,7 @@ export function checkScope(caller: Caller, sufficient: ScopeSets, baseUrl: strin
 }
 
 const maxAgeSeconds = 3600;
-const protectedPath = /^\/api\/(?:booking-locations\/[^/]+\/opening-hours|booking-closures|booking-erasures)(?:\/|$)/;
+const protectedPath = /^\/api\/(?:booking-locations\/[^/]+\/opening-hours|booking-bays|booking-closures|booking-erasures)(?:\/|$)/;
 
 /** Tokens of programs are exempt. `path` is the endpoint's template. @throws {ApiError} 401 */
 export function checkStepUp(

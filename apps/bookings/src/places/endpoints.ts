@@ -1,24 +1,46 @@
 // Describes and handles the endpoints for locations and bays.
 import type { MakeLink } from '@bay-booking/common/links';
 import { isText, textSchema } from '@bay-booking/common/text';
+import type { Database } from '@bay-booking/service/database/database';
+import type { AuditLog } from '../audit-log.ts';
 import { apiError } from '../errors.ts';
-import { defineEndpoint, pageSuccess } from '../http/endpoint-parts.ts';
+import { defineEndpoint, etagHeader, ifMatchHeader, ifNoneMatchHeader, pageSuccess } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
+import { checkResourceEtag, versionedResponse } from '../http/response.ts';
+import { updateBay, updateBaySchema } from './record.ts';
 import { bayExample, bayResource, locationResource } from './resource.ts';
-import { bayListSchema, bayQuerySchema, locationListSchema, locationQuerySchema, locationSchema } from './schema.ts';
-import type { PlacesStore } from './store.ts';
+import {
+  bayListSchema,
+  bayQuerySchema,
+  baySchema,
+  locationListSchema,
+  locationQuerySchema,
+  locationSchema,
+} from './schema.ts';
+import type { BayRow, PlacesStore } from './store.ts';
 
 const locationsPath = '/api/booking-locations';
 const baysPath = '/api/booking-bays';
+const bayPath = `${baysPath}/{id}`;
+const bayParams = { id: { description: 'Bay ID.', schema: textSchema, example: 'bay-n1-01' } } as const;
+const baySuccess = {
+  status: 200,
+  description: 'The bay.',
+  schema: baySchema,
+  example: bayResource(bayExample),
+  headers: etagHeader,
+} as const;
 
 const locationQueryExample = { ids: ['loc-north-1'], facilityIds: ['fac-north'] };
 const bayQueryExample = { locationId: 'loc-north-1' };
 export interface PlacesServices {
   readonly link: MakeLink;
+  readonly db: Database;
+  readonly audit: AuditLog;
   readonly store: PlacesStore;
 }
 
-export function createPlacesEndpoints({ store, link }: PlacesServices) {
+export function createPlacesEndpoints({ db, store, link, audit }: PlacesServices) {
   const { locationId, locationName, facilityId, timeZone } = bayExample;
   const locationExample = locationResource({ id: locationId, name: locationName, facilityId, timeZone }, link);
 
@@ -82,6 +104,51 @@ export function createPlacesEndpoints({ store, link }: PlacesServices) {
         const filter = { locationIds: query.locationId === undefined ? undefined : [query.locationId] };
         const { rows, total } = await store.findBays(caller.facilities, filter, page);
         return listResponse({ path: baysPath, query, page }, rows.map(bayResource), total, link);
+      },
+    }),
+    defineEndpoint({
+      operationId: 'getBookingBay',
+      method: 'GET',
+      access: 'read',
+      path: bayPath,
+      tag: 'Places',
+      summary: 'Get one bay',
+      description: "A bay of one of the token's facilities.",
+      params: bayParams,
+      headers: ifNoneMatchHeader,
+      success: baySuccess,
+      notModified: true,
+      handle: async ({ params: { id = '' }, caller }) => {
+        const page = { page: 1, pageSize: 1 };
+        const [bay] = isText(id) ? (await store.findBays(caller.facilities, { bayIds: [id] }, page)).rows : [];
+        if (!bay) throw apiError('ERR00404');
+        return versionedResponse(bayResource(bay));
+      },
+    }),
+    defineEndpoint({
+      operationId: 'updateBookingBay',
+      method: 'PUT',
+      access: 'schedule',
+      path: bayPath,
+      tag: 'Places',
+      summary: 'Rename a bay, or take it out of service',
+      description:
+        'Sets name, description and bookable. A bay that is not bookable takes no new bookings; existing ones stay. ' +
+        'An import that names the bay writes these fields again.',
+      params: bayParams,
+      headers: ifMatchHeader,
+      body: updateBaySchema,
+      bodyExample: { name: 'Bay 1', description: 'The net is torn.', bookable: false },
+      success: baySuccess,
+      handle: async (request) => {
+        const { params, caller, body } = request;
+        const { id = '' } = params;
+        const change = body as Required<typeof body>;
+        const check = (current: BayRow) => checkResourceEtag(request.header('if-match'), bayResource(current));
+        const bay = isText(id) ? await updateBay(db, caller, id, change, check) : undefined;
+        if (!bay) throw apiError('ERR00404');
+        audit(request, { action: 'bay.updated', facilityIds: [bay.facilityId], target: id });
+        return versionedResponse(bayResource(bay));
       },
     }),
   ];

@@ -108,12 +108,12 @@ export async function upsertInside<R extends { readonly id: string }>(
 }
 
 /** The events of operators, as their list has them. */
-export const placeEvents = `select number, at, action, client_id as "clientId", facility_id as "facilityId", target,
-  changed from management_event`;
+export const placeEvents = `select number, at, action, client_id as "clientId", subject,
+  facility_id as "facilityId", target, changed from management_event`;
 
 // The transaction may have waited for its lock since `now()`.
-const insertEvents = `insert into management_event (at, action, client_id, facility_id, target, changed)
-select clock_timestamp(), event ->> 'action', $2, event ->> 'facilityId', event ->> 'target',
+const insertEvents = `insert into management_event (at, action, client_id, subject, facility_id, target, changed)
+select clock_timestamp(), event ->> 'action', $2, $3, event ->> 'facilityId', event ->> 'target',
   array(select jsonb_array_elements_text(event -> 'changed'))
 from jsonb_array_elements($1::jsonb) with ordinality as events (event, position) order by position`;
 
@@ -126,7 +126,7 @@ export function writeOutcomes<R extends { readonly id: string }>(
   { table, write }: PlaceTable<R>,
   outcomes: readonly RecordOutcome<R>[],
   facilityOf: (record: R) => string,
-  { clientId }: ChangeContext<string>,
+  { clientId, subject = null }: Pick<ChangeContext<string>, 'clientId'> & { readonly subject?: string | null },
 ): void {
   const written = toWrite(outcomes);
   if (written.length === 0) return;
@@ -137,7 +137,7 @@ export function writeOutcomes<R extends { readonly id: string }>(
     // Never the values.
     changed: changed.filter((name) => name !== 'id'),
   }));
-  send(tx, insertEvents, [JSON.stringify(events), clientId]);
+  send(tx, insertEvents, [JSON.stringify(events), clientId, subject]);
   const records = written.map(({ after }) => after);
   for (const [facilityId, group] of Map.groupBy(records, facilityOf))
     send(tx, write, [facilityId, JSON.stringify(group)]);
@@ -151,7 +151,7 @@ export function storeDeletion(
   clientId: string,
 ): void {
   const event = { action: `${table}.deleted`, facilityId, target: `${collections[table]}/${id}`, changed: [] };
-  send(tx, insertEvents, [JSON.stringify([event]), clientId]);
+  send(tx, insertEvents, [JSON.stringify([event]), clientId, null]);
 }
 
 const openBookings = 'select id from booking where facility_id = $1 and bay_id = any($2) and end_date > now() limit 1';

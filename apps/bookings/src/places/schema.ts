@@ -3,6 +3,7 @@ import { linksSchema } from '@bay-booking/common/links';
 import { textSchema } from '@bay-booking/common/text';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
 import { idsSchema, noLinksSchema, responseSchema } from '../http/schemas.ts';
+import { updateBaySchema } from './record.ts';
 
 export const locationSchema = responseSchema({
   id: { ...textSchema, description: 'Location ID.' },
@@ -40,6 +41,7 @@ export const bayQuerySchema = listQuerySchema(
 );
 
 export const placeComponents = {
+  UpdateBay: updateBaySchema,
   BookingLocation: locationSchema,
   BookingLocationList: locationListSchema,
   BookingBay: baySchema,

@@ -264,6 +264,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/booking-bays/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get one bay
+         * @description A bay of one of the token's facilities.
+         */
+        get: operations["getBookingBay"];
+        /**
+         * Rename a bay, or take it out of service
+         * @description Sets name, description and bookable. A bay that is not bookable takes no new bookings; existing ones stay. An import that names the bay writes these fields again.
+         */
+        put: operations["updateBookingBay"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/me": {
         parameters: {
             query?: never;
@@ -1025,6 +1049,12 @@ export interface components {
         Erasure: {
             /** @description The number of bookings that were changed. */
             bookings: number;
+        };
+        UpdateBay: {
+            name: string;
+            description: string;
+            /** @description Whether the bay can be booked at all. */
+            bookable: boolean;
         };
         BookingLocation: {
             /** @description Location ID. */
@@ -3446,6 +3476,141 @@ export interface operations {
             405: components["responses"]["Error405"];
             406: components["responses"]["Error406"];
             408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getBookingBay: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The response is 304 if the ETag is one of these. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description Bay ID.
+                 * @example bay-n1-01
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The bay. */
+            200: {
+                headers: {
+                    /** @description The version of the resource (RFC 9110). */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "bay-n1-01",
+                     *       "name": "Bay 1",
+                     *       "description": "Bay 1 on the ground floor.",
+                     *       "kind": "RangeBay",
+                     *       "bookable": true,
+                     *       "locationId": "loc-north-1",
+                     *       "location": {
+                     *         "id": "loc-north-1",
+                     *         "name": "North Range, ground floor"
+                     *       },
+                     *       "_links": {}
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BookingBay"];
+                };
+            };
+            /** @description Not modified: If-None-Match names the current ETag. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            429: components["responses"]["Error429"];
+            431: components["responses"]["Error431"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    updateBookingBay: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The request fails with 412 unless the ETag is one of these. */
+                "If-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description Bay ID.
+                 * @example bay-n1-01
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Bay 1",
+                 *       "description": "The net is torn.",
+                 *       "bookable": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateBay"];
+            };
+        };
+        responses: {
+            /** @description The bay. */
+            200: {
+                headers: {
+                    /** @description The version of the resource (RFC 9110). */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "bay-n1-01",
+                     *       "name": "Bay 1",
+                     *       "description": "Bay 1 on the ground floor.",
+                     *       "kind": "RangeBay",
+                     *       "bookable": true,
+                     *       "locationId": "loc-north-1",
+                     *       "location": {
+                     *         "id": "loc-north-1",
+                     *         "name": "North Range, ground floor"
+                     *       },
+                     *       "_links": {}
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BookingBay"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            406: components["responses"]["Error406"];
+            408: components["responses"]["Error408"];
+            412: components["responses"]["Error412"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
             429: components["responses"]["Error429"];
             431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];

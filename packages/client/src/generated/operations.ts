@@ -19,6 +19,8 @@ export const operationsById: Readonly<Record<OperationId, Operation>> = {
   listBookingLocations: { method: 'GET', path: '/api/booking-locations' },
   getBookingLocation: { method: 'GET', path: '/api/booking-locations/{id}' },
   listBookingBays: { method: 'GET', path: '/api/booking-bays' },
+  getBookingBay: { method: 'GET', path: '/api/booking-bays/{id}' },
+  updateBookingBay: { method: 'PUT', path: '/api/booking-bays/{id}' },
   getMe: { method: 'GET', path: '/api/me' },
   getBookingUsage: { method: 'GET', path: '/api/booking-usage' },
   getOpeningHours: { method: 'GET', path: '/api/booking-locations/{id}/opening-hours' },

@@ -21,6 +21,7 @@ export type HistoryEntry = Schemas['HistoryEntry'];
 export type History = Schemas['History'];
 export type EraseBookings = Schemas['EraseBookings'];
 export type Erasure = Schemas['Erasure'];
+export type UpdateBay = Schemas['UpdateBay'];
 export type BookingLocation = Schemas['BookingLocation'];
 export type BookingLocationList = Schemas['BookingLocationList'];
 export type BookingBay = Schemas['BookingBay'];

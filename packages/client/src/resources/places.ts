@@ -2,6 +2,7 @@
 import type { RequestOptions, Send } from '../operations.ts';
 import type {
   BayQuery,
+  BookingBay,
   BookingBayList,
   BookingList,
   BookingLocation,
@@ -10,6 +11,7 @@ import type {
   OpeningHours,
   SetOpeningHours,
   UpcomingBookingsQuery,
+  UpdateBay,
 } from '../schemas.ts';
 import { type PagedList, pagedList } from './paged-list.ts';
 import { type ChangeOptions, conditional, type Versioned, versioned } from './versions.ts';
@@ -41,6 +43,11 @@ export const createBays = (send: Send) => ({
   /** Lists the bays of one location, or of all facilities of the token, by `name`. */
   list: (query: BayQuery = {}, options?: RequestOptions): PagedList<BookingBayList> =>
     pagedList(send, 'listBookingBays', { query, ...options }),
+  get: async (id: string, options?: RequestOptions): Promise<Versioned<BookingBay>> =>
+    versioned(await send('getBookingBay', { path: { id }, ...options })),
+  /** Renames a bay, changes its description, or takes it out of service. Needs the scope `golf/schedule`. */
+  update: async (id: string, bay: UpdateBay, options?: ChangeOptions): Promise<Versioned<BookingBay>> =>
+    versioned(await send('updateBookingBay', { path: { id }, body: bay, ...conditional(options) })),
   upcomingBookings: (id: string, query: UpcomingBookingsQuery = {}, options?: RequestOptions): PagedList<BookingList> =>
     pagedList(send, 'listUpcomingBookings', { path: { id }, query, ...options }),
 });

@@ -127,8 +127,12 @@ export async function readOptionalBody(
   return value;
 }
 
-export function withoutEmptyTexts(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''));
+/** `kept` are fields in which an empty string is a value. */
+export function withoutEmptyTexts(
+  fields: Readonly<Record<string, unknown>>,
+  kept: readonly string[] = [],
+): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([name, value]) => value !== '' || kept.includes(name)));
 }
 
 /** A chunked body can still turn out to be empty. */

@@ -59,6 +59,9 @@ export function createInputReaders({ errors, formats, reading }: InputOptions) {
         findUnknownFieldsInside(schema, Object.hasOwn(body, field) ? body[field] : undefined, field),
       ),
     ];
+    const textsThatMayBeEmpty = Object.entries(propertiesOf(bodySchema)).flatMap(([name, { minLength }]) =>
+      minLength === 0 ? [name] : [],
+    );
     const hasKey = 'Idempotency-Key' in headers;
     const validateQuery = compile(querySchema);
     const readRawBody = rawBody(bodyLimit, { inflate: !isStrict });
@@ -70,7 +73,7 @@ export function createInputReaders({ errors, formats, reading }: InputOptions) {
       if (bodyUse === 'optional')
         return readOptionalBody(request, response, readRawBody, apiError, endpoint.stringBodyField);
       const fields = await readJsonObject(request, response, readRawBody, apiError);
-      return isStrict || bodyUse === 'as sent' ? fields : withoutEmptyTexts(fields);
+      return isStrict || bodyUse === 'as sent' ? fields : withoutEmptyTexts(fields, textsThatMayBeEmpty);
     }
 
     return async (request, response, rejectsUnknown) => {
