@@ -74,6 +74,14 @@ const routes: Record<string, (request: IncomingMessage, url: URL) => Promise<[st
 
   'GET /orders': async () => [200, Object.fromEntries(bookings)],
 
+  /** Counts the bookings and cancellations of the last week by the program that made the booking. */
+  'GET /usage': async () => {
+    const endDate = new Date().toISOString();
+    const startDate = new Date(Date.parse(endDate) - 7 * 24 * 3_600_000).toISOString();
+    const { items } = await client.usage({ startDate, endDate, by: 'client' });
+    return [200, items.map(({ key, bookings, cancelled }) => ({ program: key, bookings, cancelled }))];
+  },
+
   /** Receives the webhooks. The service reports every change of a booking, including changes that others make. */
   'POST /hook': async (request) => {
     const event = verifyWebhook({ secret: webhookSecret, headers: request.headers, body: await textOf(request) });
