@@ -1,7 +1,7 @@
 // Reads everything that decides whether a bay can be booked: rules, closures, bookings and holds.
 import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
+import { findSchedule } from '../opening-hours/cached-schedule.ts';
 import type { OpeningHours } from '../opening-hours/hours.ts';
-import { findSchedule } from '../opening-hours/schedule.ts';
 import { type Interval, intervalOf, type Period } from '../time/interval.ts';
 import type { BayState } from './rule.ts';
 

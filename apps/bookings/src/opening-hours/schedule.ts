@@ -1,5 +1,4 @@
 // Converts opening hours to intervals of time, across changes to and from daylight saving time.
-import { LRUCache } from 'lru-cache';
 import { Temporal } from 'temporal-polyfill';
 import { contains, doOverlap, type Interval, join } from '../time/interval.ts';
 import { instantOf } from '../time/wall-clock.ts';
@@ -18,23 +17,6 @@ export interface Schedule {
 const day = 86_400_000;
 const week = 7 * day;
 const maxCachedDays = 800;
-
-const alwaysOpen: Schedule = {
-  openDuring: (interval) => [interval],
-  isOpenThroughout: () => true,
-};
-
-const schedules = new LRUCache<string, Schedule>({ max: 2_000 });
-
-/** Returns the schedule of a location. Null means that it is always open. */
-export function findSchedule(hours: OpeningHours | null, timeZone: string): Schedule {
-  if (!hours) return alwaysOpen;
-  // Most locations have the same hours as another one, so they share the cached openings of each day.
-  const key = JSON.stringify([hours, timeZone]);
-  const schedule = schedules.get(key) ?? createSchedule(hours, timeZone);
-  schedules.set(key, schedule);
-  return schedule;
-}
 
 export function createSchedule(hours: OpeningHours, timeZone: string): Schedule {
   const openingsOn = createOpeningsFinder(hours, timeZone);

@@ -1,7 +1,7 @@
 // Reads what the usage of a facility is counted from: bays with their opening hours, bookings and deletions.
 import { type Queryable, query } from '@bay-booking/service/database/database';
+import { findSchedule } from '../opening-hours/cached-schedule.ts';
 import type { OpeningHours } from '../opening-hours/hours.ts';
-import { findSchedule } from '../opening-hours/schedule.ts';
 import { byBayName } from '../places/store.ts';
 import type { Interval } from '../time/interval.ts';
 import type { UsedBay, UsedRow } from './count.ts';
