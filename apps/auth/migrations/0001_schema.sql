@@ -49,6 +49,25 @@ create table membership (
 -- The facilities of every token.
 create index membership_account on membership (account_id);
 
+-- The names of former members are looked up when a booking that they changed is shown. An account that was deleted has
+-- a number in deleted_account.
+create table former_member (
+  facility_id text not null references facility (id) on delete cascade,
+  account_id text not null,
+  role text not null,
+  left_at timestamptz not null default now(),
+  primary key (facility_id, account_id)
+);
+create function keep_former_member() returns trigger language plpgsql as $$
+begin
+  insert into former_member (facility_id, account_id, role)
+  select id, old.account_id, old.role from facility where id = old.facility_id
+  on conflict (facility_id, account_id) do update set role = excluded.role, left_at = excluded.left_at;
+  return null;
+end
+$$;
+create trigger membership_ended after delete on membership for each row execute function keep_former_member();
+
 -- The ids of deleted accounts and facilities are never used again. The history of a facility shows a deleted account as
 -- "Former member NUMBER".
 create table deleted_account (
@@ -549,6 +568,9 @@ create table audit_event (
 -- The history of a facility and of an account.
 create index audit_event_facility on audit_event (facility_id, at desc) where facility_id is not null;
 create index audit_event_account on audit_event (account_id, at desc) where account_id is not null;
+-- The applications that the members of a facility have used.
+create index audit_event_application on audit_event (account_id, client_id, at)
+  where kind in ('authorization.granted', 'device.connected');
 -- The audit list of the management API.
 create index audit_event_operator on audit_event (id) where detail ? 'operator';
 -- The erasure of personal data: events about people other than their actor, which are few.

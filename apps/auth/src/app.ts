@@ -31,9 +31,18 @@ import { createConsentGrants } from './oidc/authorization/consent-grants.ts';
 import { createDeviceSignIn } from './oidc/authorization/device-sign-in.ts';
 import { createInteractions } from './oidc/authorization/interactions.ts';
 import { createBrowserCookies } from './oidc/cookies.ts';
+import { createPeople } from './oidc/endpoints/people.ts';
 import { createRejectRequest, readForms } from './oidc/endpoints/rewritten-requests.ts';
 import { createUserinfo } from './oidc/endpoints/userinfo.ts';
-import { machinePaths, methodsOf, openPaths, pagePaths, protocolPaths, routeTemplate } from './oidc/paths.ts';
+import {
+  listedPath,
+  machinePaths,
+  methodsOf,
+  openPaths,
+  pagePaths,
+  protocolPaths,
+  routeTemplate,
+} from './oidc/paths.ts';
 import { createProvider, type ProviderOptions } from './oidc/provider.ts';
 import { createProviderManager, type ProviderManager } from './oidc/provider-manager.ts';
 import { createScopeTable } from './oidc/scopes.ts';
@@ -199,6 +208,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     reject,
     endpoints: [
       createUserinfo({ proofs, accounts, revocations }, providerManager),
+      createPeople({ db, audit, proofs, accounts, revocations }, providerManager),
       revocationRoutes({ config, revocations }, providerManager),
       ...(hasOwnPort ? [] : [management]),
     ],
@@ -242,7 +252,7 @@ function mountHandlers(app: Express, manager: ProviderManager, { reject, endpoin
   /** Programs send many requests to these paths, which therefore skip the routers that follow. */
   const serveDirectly: RequestHandler = (request, response, next) =>
     machinePaths.has(request.path) ? serveProtocol(request, response, next) : next();
-  app.use(allowCrossOrigin({ methodsOf, pagePaths, openPaths }));
+  app.use(allowCrossOrigin({ listedPath, methodsOf, pagePaths, openPaths }));
   app.use(dropEmptyParameters(new Set(methodsOf.keys())));
   app.use(readForms(reject));
   app.use(serveDirectly);

@@ -3,6 +3,8 @@
 import type { RequestHandler } from 'express';
 
 export interface CrossOriginRules {
+  /** Returns the path as the other rules have it. */
+  readonly listedPath: (path: string) => string;
   /** The methods of each path, as the header `Allow` lists them. */
   readonly methodsOf: ReadonlyMap<string, string>;
   /** Browsers show these paths to users. Web pages do not request them. */
@@ -15,8 +17,10 @@ export interface CrossOriginRules {
 const requestHeaders = 'Authorization, Content-Type, DPoP, traceparent, tracestate, *';
 
 export const allowCrossOrigin =
-  ({ methodsOf, pagePaths, openPaths }: CrossOriginRules): RequestHandler =>
-  ({ method, path }, response, next) => {
+  ({ listedPath, methodsOf, pagePaths, openPaths }: CrossOriginRules): RequestHandler =>
+  (request, response, next) => {
+    const { method } = request;
+    const path = listedPath(request.path);
     const methods = methodsOf.get(path);
     if (openPaths.has(path)) {
       response.set({

@@ -23,8 +23,18 @@ export const discoveryPaths: ReadonlySet<string> = new Set([
 
 const publicDocumentPaths: ReadonlySet<string> = new Set([...discoveryPaths, routes.jwks]);
 
+export const peoplePath = '/facilities/{id}/people';
+
+/** Returns the path as the sets and maps below have it. */
+export const listedPath = (path: string): string => (/^\/facilities\/[^/]+\/people$/.test(path) ? peoplePath : path);
+
 /** Every web page may read the responses. */
-export const openPaths: ReadonlySet<string> = new Set([...publicDocumentPaths, routes.userinfo, revocationsPath]);
+export const openPaths: ReadonlySet<string> = new Set([
+  ...publicDocumentPaths,
+  routes.userinfo,
+  revocationsPath,
+  peoplePath,
+]);
 
 /** Programs request these paths of oidc-provider. endpoints/userinfo.ts comes before it, so it is not among them. */
 export const machinePaths: ReadonlySet<string> = new Set([
@@ -67,7 +77,7 @@ export const methodsOf: ReadonlyMap<string, string> = new Map([
   [routes.introspection, formMethods],
   [routes.revocation, formMethods],
   [routes.userinfo, browserMethods],
-  ...[...publicDocumentPaths, revocationsPath].map((path) => [path, documentMethods] as const),
+  ...[...publicDocumentPaths, revocationsPath, peoplePath].map((path) => [path, documentMethods] as const),
 ]);
 
 /** The paths that read a form. */
@@ -77,11 +87,11 @@ export const formPaths: ReadonlySet<string> = new Set(
 
 /** Programs expect JSON. */
 export const isMachinePath = (path: string): boolean =>
-  (methodsOf.has(path) && !pagePaths.has(path)) || path.startsWith('/management/');
+  (methodsOf.has(listedPath(path)) && !pagePaths.has(path)) || path.startsWith('/management/');
 
 /** A label with the path itself would let clients create unlimited time series. */
 export function routeTemplate(path: string): string {
   if (path.startsWith(`${routes.authorization}/`)) return `${routes.authorization}/{uid}`;
   if (path.startsWith(`${routes.code_verification}/`)) return `${routes.code_verification}/{uid}`;
-  return protocolPaths.has(path) ? path : 'unmatched';
+  return protocolPaths.has(path) || listedPath(path) === peoplePath ? listedPath(path) : 'unmatched';
 }

@@ -10,7 +10,7 @@ import { publishedResponseTypes } from './authorization/implicit-flow.ts';
 import { webOriginsOf } from './clients/registered-client.ts';
 import { clientSettings } from './clients/schema.ts';
 import { type ProviderPages, showPage } from './pages.ts';
-import { discoveryPaths, methodsOf, routes } from './paths.ts';
+import { discoveryPaths, listedPath, methodsOf, routes } from './paths.ts';
 import { type Next, requestState } from './request-state.ts';
 import type { ScopeTable } from './scopes.ts';
 import type { ResourceServer } from './tokens/resource-server.ts';
@@ -105,7 +105,7 @@ function respondToError(ctx: KoaContextWithOIDC, error: Error, logger: Logger): 
 }
 
 function respondToWrongMethod(ctx: KoaContextWithOIDC): void {
-  const methods = methodsOf.get(ctx.path);
+  const methods = methodsOf.get(listedPath(ctx.path));
   if (methods === undefined || methods.split(', ').includes(ctx.method)) return;
   ctx.status = 405;
   ctx.set('Allow', methods);

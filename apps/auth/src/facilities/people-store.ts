@@ -1,0 +1,75 @@
+// Reads whose names a facility may know: its members, everybody who ever was one, and the clients that they used.
+import { type Database, query } from '@bay-booking/service/database/database';
+import type { FacilityRole } from './roles.ts';
+
+export interface Person {
+  readonly subject: string;
+  readonly name: string;
+  readonly kind: 'user' | 'service';
+  /** Null if the person is no member any more. */
+  readonly role: FacilityRole | null;
+  readonly former: boolean;
+}
+
+export interface NamedClient {
+  readonly clientId: string;
+  readonly name: string;
+  /** The service account of a personal access token. Null for an application. */
+  readonly subject: string | null;
+}
+
+/** Members come before former members, and who left last comes first. */
+export const maxPeople = 2_000;
+export const maxClients = 2_000;
+
+/** What an account does after `until` does not concern the facility `$1`. */
+const members = `member as (
+  select account_id as id, role, false as former, 'infinity'::timestamptz as until from membership where facility_id = $1
+  union all
+  select f.account_id, f.role, true, f.left_at from former_member f
+   where f.facility_id = $1
+     and not exists (select from membership m where m.facility_id = $1 and m.account_id = f.account_id))`;
+
+const clientName = `coalesce(nullif(c.name, ''), nullif(c.metadata ->> 'client_name', ''), c.id)`;
+
+export async function findPeople(db: Database, facilityId: string) {
+  const [people, clients] = await Promise.all([
+    query<Person>(
+      db,
+      `with ${members}
+       select m.id as subject, coalesce(a.name, a.username, 'Former member ' || d.number) as name,
+              coalesce(a.kind, case when m.role in ('owner', 'staff') then 'user' else 'service' end) as kind,
+              case when not m.former then m.role end as role, m.former
+         from member m left join account a on a.id = m.id left join deleted_account d on d.id = m.id
+        where a.id is not null or d.id is not null
+        order by m.former, m.until desc, m.id limit ${maxPeople}`,
+      [facilityId],
+    ),
+    // The facility may have been taken out of a token since. Then the history of the facility has the token.
+    query<NamedClient>(
+      db,
+      `with ${members},
+       used as (
+         select k.client_id as id from member m join consent k on k.account_id = m.id and k.created_at <= m.until
+         union
+         select g.client_id from member m join oidc_artifact g
+             on g.model = 'Grant' and g.account_id = m.id and g.created_at <= m.until
+         union
+         select c.id from member m cross join client c cross join lateral (
+           select from audit_event e
+            where e.account_id = m.id and e.client_id = c.id and e.at <= m.until
+              and e.kind in ('authorization.granted', 'device.connected') limit 1) e
+          where c.kind <> 'personal-access-token')
+       select c.id as "clientId", ${clientName} as name, c.account_id as subject
+         from client c left join member m on m.id = c.account_id
+        where case when c.kind = 'personal-access-token'
+                then m.id is not null and c.created_at <= m.until
+                     and (c.facility_ids is null or $1 = any (c.facility_ids) or exists (
+                       select from audit_event e where e.facility_id = $1 and e.client_id = c.id))
+                else c.id in (select id from used) end
+        order by c.disabled_at is not null, c.created_at desc, c.id limit ${maxClients}`,
+      [facilityId],
+    ),
+  ]);
+  return { people, clients };
+}
