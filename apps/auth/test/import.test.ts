@@ -4,7 +4,7 @@ import { commandNames } from '@bay-booking/records/commands';
 import type { Database } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { documentedFields, fieldsOf } from '@bay-booking/testkit/import-guide';
-import { findFiles } from '@bay-booking/testkit/repository';
+import { findFiles, read } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import {
@@ -624,7 +624,10 @@ test('the only ownership can move to an account that is written much later', asy
 type Section = { readonly items: Parameters<typeof fieldsOf>[0] };
 
 test('the list of commands, whose names no client may have, is complete', () => {
-  const names = findFiles('apps/*/src/commands/*.ts').map((file) => /([\w-]+)\.ts$/.exec(file)?.[1]);
+  const names = findFiles('apps/*/package.json').flatMap((file) => {
+    const { scripts } = JSON.parse(read(file)) as { scripts: Record<string, string> };
+    return Object.keys(scripts).filter((name) => scripts[name]?.includes(' src/commands/'));
+  });
   expect(commandNames).toEqual([...new Set(names)].toSorted());
 });
 

@@ -7,17 +7,17 @@ import { exportDocument, importDocument, type RecordStore, RejectedImport } from
 import type { Fields } from './record.ts';
 
 /**
- * The commands of both services. The audit trail names the command or the client that made a change, so no client may
+ * The npm scripts of both services that run a command. The audit trail names the command or the client that made a change, so no client may
  * have such an id.
  */
 export const commandNames: readonly string[] = [
   'delete-account',
   'distribute',
   'export',
+  'generate',
   'import',
   'keys',
   'migrate',
-  'openapi',
   'prune-audit',
   'recount',
   'reset-factors',
