@@ -98,6 +98,7 @@ describeInChromium('the portal', () => {
     await owner.getByRole('link', { name: 'People' }).click();
     const email = owner.getByLabel('E-mail address');
     await email.fill('bookings@partner');
+    await owner.getByLabel('Bookings Manager, for software').check();
     await owner.getByRole('button', { name: 'Send the invitation' }).click();
     await owner.getByText('There is a problem').waitFor();
     expect(await email.inputValue()).toBe('bookings@partner');

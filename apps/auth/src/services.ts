@@ -77,7 +77,7 @@ export function createServices({
     pendingSignIns: createPendingSignIns({ db }),
     passkeys: createPasskeys(config, factors),
     tokenStore: createTokenStore({ db, audit, accessTokenTtl: config.accessTokenTtl }),
-    members: createMemberStore({ db }),
+    members: createMemberStore({ db, issuer: config.issuer, mailer, sendLogoutTokens }),
     sessionStore: createSessionStore({ db, sendLogoutTokens }),
     consents: createConsentStore({ db, sendLogoutTokens }),
     acceptances: createAcceptanceStore({ db }),

@@ -77,7 +77,10 @@ describe('the sign-in page after a failed sign-in', () => {
 
   test('still names the facility of an invitation', async () => {
     const { browser, page } = await portal.signIn('owner', north);
-    await browser.send(filled(page, '/invitations', { email: 'south-bot@range.example' }), {});
+    await browser.send(
+      filled(page, '/invitations', { email: 'south-bot@range.example', role: 'bookings-manager' }),
+      {},
+    );
     const { pathname, search } = new URL(await portal.invitationLink('south-bot@range.example'));
     const pages = await failedSignIn(`/sign-in?return=${encodeURIComponent(pathname + search)}`);
     for (const html of pages) expect(html).toContain('to continue to <strong>North Range</strong>');

@@ -23,9 +23,9 @@ import {
 const portal = useFixture(() => startPortal());
 
 /** Signs in as `by`, and invites the address to North Range. Returns the browser and the page that follows. */
-const invite = async (email: string, { by = 'owner', role }: { by?: string; role?: string } = {}) => {
+const invite = async (email: string, { by = 'owner', role = 'bookings-manager' } = {}) => {
   const { browser, page } = await portal.signIn(by, north);
-  const sent = await browser.send(filled(page, '/invitations', { email, ...(role && { role }) }), {});
+  const sent = await browser.send(filled(page, '/invitations', { email, role }), {});
   return { browser, page: sent };
 };
 const openInvitation = async (email: string, options: { by?: string; role?: string } = {}) => {
@@ -77,6 +77,23 @@ describe('a facility owner or authorized staff invites a service account with th
     ]);
     // The column `roles` contains roles that do not belong to a facility. An invitation gives no such role.
     expect(rows).toEqual([{ email_verified: true, roles: [] }]);
+  });
+
+  test('a form without a role invites a Bookings Manager, and the page of an owner has chosen Staff', async () => {
+    const chosen = async (by: string) => {
+      const { browser, page } = await portal.signIn(by, north);
+      const form = page.forms.find(({ action }) => action.endsWith('/invitations'));
+      const role = form?.fields.find(({ name, isChecked }) => name === 'role' && isChecked)?.value;
+      return { browser, page, role };
+    };
+    const { browser, page, role } = await chosen('owner');
+    expect([role, (await chosen('staff')).role]).toEqual(['staff', 'bookings-manager']);
+    for (const text of ['Can book, move and cancel on the day sheet', 'For programs, such as a till'])
+      expect(textOf(page.html)).toContain(text);
+    const values = { csrf: csrfTokenOf(page, '/invitations'), email: 'plain@range.example' };
+    await browser.send(forged(page, `${north}/invitations`, values), {});
+    const link = await portal.invitationLink('plain@range.example');
+    expect(textOf((await browser.open(link)).html)).toContain('as Bookings Manager . For programs, such as a till');
   });
 
   test.each(['owner', 'staff'])('the %s invites a Facility Manager', async (by) => {

@@ -72,6 +72,31 @@ describe('an owner or staff member sees the people of the facility', () => {
     expect(staff.html).not.toContain('name="role" value="staff"');
   });
 
+  test('the page of a member says what the member can do, and how to change that', async () => {
+    const pageOf = async (by: string, name: string) => {
+      const { browser } = await portal.signIn(by);
+      const page = await browser.open(portal.at(`${north}/people/acc-${name}`));
+      return { text: textOf(page.html), links: page.links.map(({ text }) => text), status: page.status };
+    };
+    const staff = await pageOf('owner', 'staff');
+    expect(staff.text).toContain('Staff of North Range. Can book, move and cancel on the day sheet');
+    expect(staff.text).toContain('Second factor none');
+    expect(staff.links).toEqual(expect.arrayContaining(['Change role', 'Revoke the role']));
+    const bot = await pageOf('staff', 'bot');
+    expect(bot.text).toContain('Bookings Manager of North Range. For programs');
+    expect(bot.text).not.toContain('Second factor');
+    expect((await pageOf('owner', 'southerner')).status).toBe(404);
+  });
+
+  test('only the page that removes a service account talks of webhooks', async () => {
+    const { browser } = await portal.signIn('owner');
+    const revoke = async (name: string) => textOf((await browser.open(portal.at(memberPath(name, 'revoke')))).html);
+    expect(await revoke('bot')).toContain('webhooks');
+    const staff = await revoke('staff');
+    expect(staff).not.toMatch(/webhook|token|API/);
+    expect(staff).toContain('they can no longer use the day sheet');
+  });
+
   test('a member of several facilities first chooses one', async () => {
     const { browser, page } = await portal.signIn('chain');
     expect(page.url.pathname).toBe('/portal');
@@ -269,7 +294,7 @@ describe('the history of a facility', () => {
   test('the history of a facility lists who changed what, when and from which IP address, newest first', async () => {
     const facility = await addFacility('fac-story', ['teller'], { 'story-bot': 'bookings-manager', helper: 'staff' });
     const { browser, page } = await portal.signIn('teller', facility);
-    await browser.send(filled(page, '/invitations', { email: 'Site@range.example' }), {});
+    await browser.send(filled(page, '/invitations', { email: 'Site@range.example', role: 'bookings-manager' }), {});
     const open = await browser.open(portal.at(facility));
     await browser.send(filled(open, '/resend'), {});
     const withdraw = await browser.open(open.links.find(({ href }) => href.endsWith('/withdraw'))?.href ?? '');

@@ -1,9 +1,10 @@
 // Tests the rule of a facility that every member needs a second factor (docs/sign-in-security.md).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
+import { textOf } from '@bay-booking/testkit/html-forms';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { codeOf, forgetUsedCodes } from './factors-fixture.ts';
-import { accountOf, filled, startPortal } from './portal-fixture.ts';
+import { accountOf, filled, password, startPortal } from './portal-fixture.ts';
 
 const portal = useFixture(() => startPortal());
 
@@ -102,6 +103,68 @@ describe('a facility that requires a second factor', () => {
     if (!form) throw new Error('no form');
     const action = form.action.replace('/invitations', '/second-factor');
     expect((await browser.send({ ...forged, forms: [{ ...form, action }] }, {})).status).toBe(403);
+  });
+});
+
+describe('an owner resets the second factor of a member who has lost it', () => {
+  const resetPath = (name: string) => `${facility}/people/acc-${name}/reset-factors`;
+
+  test('the member signs in with the password, gets a mail, and every facility is told', async () => {
+    const other = `fac-other-${count}`;
+    const memberships = { [`fac-${count}`]: 'staff', [other]: 'staff' } as const;
+    await portal.server.load({
+      facilities: [{ id: other, name: 'Other Range' }],
+      accounts: [
+        accountOf(names.staff, memberships, { kind: 'user', name: 'Stella' }),
+        accountOf(`other-${count}`, { [other]: 'owner' }, { kind: 'user' }),
+      ],
+    });
+    const { browser: member } = await portal.signIn(names.staff, '/account');
+    await portal.setUpApp(member);
+    const { browser } = await portal.signIn(names.owner, facility);
+    const page = await browser.open(portal.at(`${facility}/people/acc-${names.staff}`));
+    expect(textOf(page.html)).toContain('Second factor set up');
+    await portal.ageSession(names.owner, 11);
+    const link = page.links.find(({ text }) => text === 'Reset the second factor')?.href ?? '';
+    const proof = await browser.open(link);
+    expect(proof.title).toMatch(/^Confirm that it is you/);
+    const question = await browser.send(proof, { password });
+    const done = await browser.send(question, {}, 'Reset the second factor');
+    expect(textOf(done.html)).toContain('The second factor was reset');
+
+    expect((await member.open(portal.at('/account'))).title).toMatch(/^Sign in/);
+    expect((await portal.signIn(names.staff, '/account')).page.url.pathname).toBe('/account');
+    const address = `${names.staff}@range.example`;
+    await portal.smtp.mailTo(address, ({ subject }) => subject.startsWith('All second factors were removed'));
+    const told = await portal.smtp.mailTo(`other-${count}@range.example`);
+    expect(told.text).toContain('Somebody outside this facility reset the second factor of Stella');
+    expect(told.text).not.toContain(names.owner);
+    const historyOf = async (name: string, path: string) =>
+      textOf((await portal.signIn(name, `${path}/history`)).page.html.replaceAll('</strong>', ''));
+    expect(await historyOf(names.owner, facility)).toContain(
+      `${names.owner}@range.example reset the second factor of Stella`,
+    );
+    const elsewhere = await historyOf(`other-${count}`, `/portal/facilities/${other}`);
+    expect(elsewhere).toContain('Somebody outside this facility reset the second factor of Stella');
+    expect(elsewhere).not.toContain(names.owner);
+    expect((await browser.send(question, {}, 'Reset the second factor')).status).toBe(409);
+  });
+
+  test('nobody else can, and an owner not for the own account', async () => {
+    const { browser: owner } = await portal.signIn(names.owner, facility);
+    await portal.setUpApp(owner);
+    const { browser: staff } = await portal.signIn(names.staff, facility);
+    const { browser: foreigner } = await portal.signIn('owner');
+    const statusOf = async (browser: FormBrowser, name: string) =>
+      (await browser.open(portal.at(resetPath(name)))).status;
+    expect(await statusOf(staff, names.owner)).toBe(403);
+    expect(await statusOf(foreigner, names.owner)).toBe(404);
+    expect(await statusOf(owner, names.owner)).toBe(403);
+    expect(await statusOf(owner, 'southerner')).toBe(404);
+    const { rows } = await portal.server.db.raw('select 1 from authenticator_app where account_id = ?', [
+      `acc-${names.owner}`,
+    ]);
+    expect(rows).toHaveLength(1);
   });
 });
 

@@ -9,15 +9,13 @@ import {
   readConfig,
   text,
 } from '@bay-booking/service/config';
+import { transaction } from '@bay-booking/service/database/database';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { withDatabase } from '@bay-booking/service/with-database';
-import { emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
 import { createAccountStore } from '../accounts/store.ts';
 import { storeEvents } from '../audit/audit.ts';
-import { deleteFactors } from '../factors/store.ts';
-import { createSessionStore } from '../interaction/sign-in/session-store.ts';
-import { factorChangedEmail } from '../outbox/email-templates.ts';
+import { resetFactors } from '../interaction/reset-factors.ts';
 import { addEmail } from '../outbox/mailer.ts';
 
 runCommand(async () => {
@@ -33,17 +31,13 @@ runCommand(async () => {
   await withDatabase({ url, applicationName: 'auth reset-factors' }, async (db) => {
     const account = await createAccountStore({ db }).findByUsername(username);
     if (!account) throw new Error(`there is no account ${username}`);
-    await deleteFactors(db, account.id);
-    // The running instances send the queued logout tokens and the e-mail.
-    await createSessionStore({ db, sendLogoutTokens: () => {} }).endEverything(account.id);
-    await storeEvents(db, [{ kind: 'factor.reset', accountId: account.id, detail: { operator: 'reset-factors' } }]);
-    const to = emailAddressOf(account);
-    if (to !== undefined) {
-      const recipient = { to, name: nameInEmail(account), link: `${issuer}/account/security` };
-      const email = { ...factorChangedEmail(recipient, 'All second factors were removed'), accountId: account.id };
-      if (smtpUrl) await addEmail(db, email, secrets.encryptionKeys);
-      else createLogger({ service: 'auth', level: 'info' }).info({ mail: email }, 'e-mail is not sent: no SMTP_URL');
-    }
+    await transaction(db, async (tx) => {
+      const email = await resetFactors(tx, account, issuer);
+      await storeEvents(tx, [{ kind: 'factor.reset', accountId: account.id, detail: { operator: 'reset-factors' } }]);
+      if (email && smtpUrl) await addEmail(tx, email, secrets.encryptionKeys);
+      else if (email)
+        createLogger({ service: 'auth', level: 'info' }).info({ mail: email }, 'e-mail is not sent: no SMTP_URL');
+    });
     process.stdout.write(`removed the second factors of ${account.username}\n`);
   });
 });

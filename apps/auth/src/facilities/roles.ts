@@ -20,6 +20,23 @@ export const roleNames: Readonly<Record<FacilityRole, string>> = {
   'facility-manager': 'Facility Manager',
 };
 
+/** What somebody with the role can do, after “can”. */
+export const roleAbilities: Readonly<Record<FacilityRole, string>> = {
+  owner:
+    'do everything at the facility: book, move and cancel on the day sheet, close bays, change opening hours, and invite and ' +
+    'remove people and programs',
+  staff:
+    'book, move and cancel on the day sheet, close bays, change opening hours, see the people of the facility, and ' +
+    'invite and remove programs',
+  'bookings-manager': 'read, make, move and cancel bookings through the API',
+  'facility-manager': 'do the same as a Bookings Manager, and change bays, opening hours and closures',
+};
+
+export const describeRole = (role: FacilityRole): string => {
+  const isForPrograms = role === 'bookings-manager' || role === 'facility-manager';
+  return `${isForPrograms ? 'For programs, such as a till or a booking site. ' : ''}Can ${roleAbilities[role]}.`;
+};
+
 /** The values of the claim `roles`. */
 export const roleClaims: Readonly<Record<FacilityRole, string>> = {
   owner: 'range-owner',

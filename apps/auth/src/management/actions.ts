@@ -6,7 +6,7 @@ import { atPointer } from '@bay-booking/common/validation';
 import { changeRequestOf, listEndpoint, type Operator } from '@bay-booking/records/endpoints';
 import { change, type RecordStore } from '@bay-booking/records/import';
 import type { Transaction } from '@bay-booking/service/database/database';
-import { type createAccountEmails, emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
+import { type createAccountEmails, emailAddressOf } from '../accounts/account-emails.ts';
 import { isEmailAddress } from '../accounts/field-rules.ts';
 import { type AccountRow, findAccount } from '../accounts/record-store.ts';
 import type { AuditEvent } from '../audit/audit.ts';
@@ -15,11 +15,10 @@ import { accessLevels, usesSecret } from '../clients/metadata.ts';
 import { isDisabledEverywhere, revokeToken } from '../clients/personal-access-token-store.ts';
 import { newClientSecret, rotateSecret } from '../clients/store.ts';
 import { facilityKind } from '../facilities/record.ts';
-import { deleteFactors } from '../factors/store.ts';
 import { forgetFailures } from '../guard/failures-store.ts';
+import { resetFactors } from '../interaction/reset-factors.ts';
 import { endAccess } from '../interaction/sign-in/session-store.ts';
 import { selectClients } from '../oidc/clients/record.ts';
-import { factorChangedEmail } from '../outbox/email-templates.ts';
 import type { Mailer } from '../outbox/mailer.ts';
 import type { createFacilityEmails } from '../portal/facility-emails.ts';
 import type { createInvitations } from '../portal/invitations/invitations.ts';
@@ -195,13 +194,8 @@ export function actionEndpoints(parts: ActionParts): readonly Endpoint<Operator>
       description: 'For a person who has lost them. Also signs the person out everywhere and sends an e-mail.',
       event: 'factor.reset',
       work: async (tx, account) => {
-        await deleteFactors(tx, account.id);
-        await endAccess(tx, account, { newPassword: false });
-        const to = emailAddressOf(account);
-        if (to === undefined) return;
-        const recipient = { to, name: nameInEmail(account), link: `${issuer}/account/security` };
-        const email = factorChangedEmail(recipient, 'All second factors were removed');
-        await mailer.enqueue({ ...email, accountId: account.id }, tx);
+        const email = await resetFactors(tx, account, issuer);
+        if (email) await mailer.enqueue(email, tx);
       },
     }),
     onAccount({

@@ -9,7 +9,7 @@ import type { UsageLimit } from '../guard/usage-limit.ts';
 import { formatTime } from '../html/time-format.ts';
 import { accountDeletedEmail, composeEmail, isSafeInEmail } from '../outbox/email-templates.ts';
 import type { Mailer } from '../outbox/mailer.ts';
-import { describeEvent } from './facility/event-descriptions.ts';
+import { describeEvent, nameWithoutAccount } from './facility/event-descriptions.ts';
 import {
   type Addressee,
   type EmailContext,
@@ -43,6 +43,7 @@ const subjects = {
   'membership.role-changed': (facility: string) => `Your role at ${facility} was changed`,
   'membership.revoked': (facility: string) => `A role at ${facility} was revoked`,
   'membership.left': (facility: string) => `A member of ${facility} deleted their account`,
+  'factor.reset': (facility: string) => `A second factor of a member of ${facility} was reset`,
   'facility.second-factor-required': (facility: string) => `${facility} now requires a second factor`,
 } as const;
 
@@ -76,7 +77,7 @@ export function createFacilityEmails({ config, db, logger, mailer, limit, factor
       typeof value === 'string' ? shown(value) : value,
     ]);
     const change = describeEvent({ kind, detail: Object.fromEntries(safe) });
-    const paragraph = `${facility}, ${formatTime(new Date(), timeZone).text}: ${actorOf(context)} ${change}.`;
+    const paragraph = `${facility}, ${formatTime(new Date(), timeZone).text}: ${actorOf(context, detail)} ${change}.`;
     const { linkText, path, ending } = members === 'all' ? setUpFactor : openPortal;
     const content = { subject: subjects[kind](facility), paragraphs: [paragraph], linkText, ending };
     const recipients = await findRecipients(on, { facilityId, actorId: accountId, members, accountIds });
@@ -113,8 +114,8 @@ export function createFacilityEmails({ config, db, logger, mailer, limit, factor
   };
 }
 
-const actorOf = ({ actor }: EmailContext): string => {
-  if (!actor) return 'The operator of the service';
+const actorOf = ({ actor }: EmailContext, detail: NonNullable<AuditEvent['detail']>): string => {
+  if (!actor) return nameWithoutAccount(detail) ?? 'The operator of the service';
   const name = nameInEmail(actor);
   return name && isSafeInEmail(name) ? `${name} (${actor.username})` : actor.username;
 };

@@ -83,8 +83,8 @@ const portalLinks = [{ href: '/portal', text: 'Go to the portal' }];
 /** The tabs of the pages of a facility. `path` is relative to the page of the facility. */
 const facilityTabs = [
   { path: '', text: 'People' },
-  { path: '/tokens', text: 'Tokens' },
   { path: '/history', text: 'History' },
+  { path: '/tokens', text: 'Tokens' },
 ];
 
 type ConfirmOptions = Omit<ConfirmationPage, 'cancel'> & Partial<Pick<ConfirmationPage, 'cancel'>>;

@@ -81,7 +81,7 @@ export function createPortal(options: {
   router.use(homeRoutes({ members, site, pages, showTokens }));
   router.use(facilityRoutes({ audit, members, facilityEmails, invitationStore, invitations, pages }));
   router.use(invitationRoutes({ invitationStore, invitations, site, pages }));
-  router.use(memberRoutes({ members, audit, facilityEmails, site, pages }));
+  router.use(memberRoutes({ members, factors, audit, facilityEmails, site, pages }));
   router.use(facilityTokenRoutes({ db, audit, facilityEmails, pages }));
   router.use(historyRoutes({ db, audit, pages }));
   router.use(routes);

@@ -3,7 +3,7 @@ import type { AccountKind } from '../accounts/store.ts';
 import type { FacilityRole } from '../facilities/roles.ts';
 
 /** In the portal, owners are not invited: an owner promotes a member of the staff. Operators invite owners. */
-export const invitableRoles = ['bookings-manager', 'facility-manager', 'staff'] as const;
+export const invitableRoles = ['staff', 'bookings-manager', 'facility-manager'] as const;
 export type InvitableRole = (typeof invitableRoles)[number];
 
 export type InvitedRole = InvitableRole | 'owner';
@@ -26,6 +26,9 @@ export const mayInvite = (actor: ManagingRole, invited: InvitedRole): boolean =>
 /** Owners may revoke every role. Staff may revoke the roles of service accounts, and their own role. */
 export const mayRevoke = (actor: ManagingRole, revoked: FacilityRole, isSelf: boolean): boolean =>
   actor === 'owner' || isSelf || isServiceRole(revoked);
+
+/** Owners help members who have lost their second factors. An operator helps an owner without another one. */
+export const mayResetFactors = (actor: ManagingRole, isSelf: boolean): boolean => actor === 'owner' && !isSelf;
 
 /** A service account keeps its role, and only owners change roles. */
 export function assignableRoles(

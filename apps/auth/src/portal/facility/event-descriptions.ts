@@ -23,6 +23,7 @@ const descriptions: Readonly<Record<string, (detail: Detail) => string>> = {
   'membership.added': (detail) => `made ${text(detail.name)} ${role(detail.role)}`,
   'membership.role-changed': (detail) =>
     `changed the role of ${text(detail.name)} from ${role(detail.from)} to ${role(detail.to)}`,
+  'factor.reset': (detail) => `reset the second factor of ${text(detail.name)}`,
   'facility.second-factor-required': () => 'required a second factor for everybody',
   'facility.second-factor-optional': () => 'made the second factor optional',
   'membership.revoked': (detail) =>
@@ -40,6 +41,12 @@ const descriptions: Readonly<Record<string, (detail: Detail) => string>> = {
 
 const describeOverlap = (seconds: number): string =>
   seconds === 0 ? 'the old secret stopped working' : `the old secret worked for another ${formatDuration(seconds)}`;
+
+/** The actor of an event of no account. */
+export const nameWithoutAccount = ({ elsewhere, operator }: Detail): string | undefined => {
+  if (elsewhere === true) return 'Somebody outside this facility';
+  return operator === undefined ? undefined : 'The operator of the service';
+};
 
 export const describeEvent = ({ kind, detail }: Pick<HistoryRow, 'kind' | 'detail'>): string =>
   descriptions[kind]?.(detail) ?? kind;

@@ -4,7 +4,7 @@
 import { type Response, Router } from 'express';
 import { validateEmailAddress } from '../../accounts/field-rules.ts';
 import type { Audit } from '../../audit/audit.ts';
-import { roleNames } from '../../facilities/roles.ts';
+import { describeRole, roleNames } from '../../facilities/roles.ts';
 import { type FormError, field, queryText, setRetryAfterAndExplain, textOfKey } from '../../html/forms.ts';
 import type { FormState } from '../../html/site.ts';
 import { readName } from '../../input/username.ts';
@@ -37,6 +37,7 @@ interface InviteForm extends FormState {
   readonly role?: string | undefined;
 }
 
+/** Of a form without the field. */
 const defaultRole: InvitableRole = 'bookings-manager';
 
 /** The texts that confirm a change of members and invitations. The query parameter `notice` is the key of a text. */
@@ -49,6 +50,7 @@ const notices: Readonly<Record<string, string>> = {
   'factor-optional': 'A second factor is no longer required here.',
   'role-changed': 'The role was changed.',
   revoked: 'The role was removed.',
+  'factors-reset': 'The second factor was reset. The member was signed out everywhere and gets an e-mail.',
 };
 
 const errorTexts: Readonly<Record<Exclude<InvitationError, 'not-permitted'>, (role: InvitableRole) => string>> = {
@@ -99,7 +101,7 @@ export function facilityRoutes({
   const showFacility = async (
     response: Response,
     { signedIn, facility }: ManagerContext,
-    { email = '', role = defaultRole, ...state }: InviteForm = {},
+    { email = '', role = invitableBy(facility.role)[0], ...state }: InviteForm = {},
   ): Promise<void> => {
     const [allMembers, undecided] = await Promise.all([
       members.findByFacility(facility.id),
@@ -124,6 +126,7 @@ export function facilityRoutes({
         invitableRoles: invitableBy(facility.role).map((name) => ({
           value: name,
           text: `${roleNames[name]}, for ${accountKindFor(name) === 'service' ? 'software' : 'a person'}`,
+          detail: describeRole(name),
         })),
         mayRequireSecondFactor: facility.role === 'owner',
         mayInvitePeople: mayInvite(facility.role, 'staff'),

@@ -4,11 +4,8 @@ import { Router } from 'express';
 import type { Audit } from '../../audit/audit.ts';
 import { queryText } from '../../html/forms.ts';
 import { breadcrumbsBelowFacility, type PortalPages } from '../page.ts';
-import { describeEvent } from './event-descriptions.ts';
-import { findHistoryPage, type HistoryRow, maxHistoryPage } from './history-store.ts';
-
-const nameOfOperator = ({ operator }: HistoryRow['detail']): string | undefined =>
-  operator === undefined ? undefined : 'The operator of the service';
+import { describeEvent, nameWithoutAccount } from './event-descriptions.ts';
+import { findHistoryPage, maxHistoryPage } from './history-store.ts';
 
 export function historyRoutes({
   db,
@@ -31,7 +28,7 @@ export function historyRoutes({
       const events = rows.map((row) => ({
         at: row.at,
         address: row.address,
-        actor: row.actor ?? nameOfOperator(row.detail) ?? 'A former member',
+        actor: row.actor ?? nameWithoutAccount(row.detail) ?? 'A former member',
         description: describeEvent(row),
       }));
       return pages.show(

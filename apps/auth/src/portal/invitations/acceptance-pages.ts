@@ -5,7 +5,7 @@ import { validateName } from '../../accounts/field-rules.ts';
 import { validatePasswordLength } from '../../accounts/password-policy.ts';
 import type { Account, AccountStore } from '../../accounts/store.ts';
 import type { Audit } from '../../audit/audit.ts';
-import { roleNames } from '../../facilities/roles.ts';
+import { describeRole, roleNames } from '../../facilities/roles.ts';
 import type { UsageLimit } from '../../guard/usage-limit.ts';
 import { field, fieldErrors, queryText, rawField } from '../../html/forms.ts';
 import { signInPath } from '../../html/local-path.ts';
@@ -78,6 +78,7 @@ export function acceptanceRoutes(options: {
         invitation,
         isService: accountKindFor(invitation.role) === 'service',
         roleName: roleNames[invitation.role],
+        roleDetail: describeRole(invitation.role),
         action: pathOf(token),
         signInPath: signInPath(pathOf(token)),
         signedInAs: signedIn?.account.name ?? signedIn?.account.username,

@@ -1,4 +1,5 @@
 // Writes the e-mail that invites somebody to a facility.
+import { roleAbilities } from '../../facilities/roles.ts';
 import { formatTime } from '../../html/time-format.ts';
 import { composeEmail, isSafeInEmail } from '../../outbox/email-templates.ts';
 import type { Email } from '../../outbox/mailer.ts';
@@ -6,29 +7,26 @@ import type { InvitedRole } from '../rules.ts';
 import type { SentInvitation } from './invitation-store.ts';
 
 const serviceAccount =
-  'This address becomes the user name of a service account. A service account is for software, such as a till or ' +
-  'a booking site, that ';
+  'This address becomes the user name of a service account, for a program such as a till or a booking site. It can ';
 const nextSteps =
   'First, choose a name and a password for the account. Then create a personal access token for the software.';
 
 const contentByRole: Readonly<Record<InvitedRole, (facility: string) => { subject: string; explanation: string }>> = {
   'bookings-manager': (facility) => ({
     subject: `Connect your software to ${facility}`,
-    explanation: `${serviceAccount}views, creates, changes and cancels the bookings of the facility. ${nextSteps}`,
+    explanation: `${serviceAccount}${roleAbilities['bookings-manager']}. ${nextSteps}`,
   }),
   'facility-manager': (facility) => ({
     subject: `Connect your software to ${facility}`,
-    explanation: `${serviceAccount}manages the bookings, opening hours and closures of the facility. ${nextSteps}`,
+    explanation: `${serviceAccount}${roleAbilities['facility-manager']}. ${nextSteps}`,
   }),
   owner: (facility) => ({
     subject: `Become the owner of ${facility}`,
-    explanation: 'As owner you invite and remove staff, and the service accounts that manage its bookings.',
+    explanation: `As owner you can ${roleAbilities.owner}.`,
   }),
   staff: (facility) => ({
     subject: `Join the staff of ${facility}`,
-    explanation:
-      'As staff you see the members of the facility, and you invite and remove the service accounts that manage its ' +
-      'bookings.',
+    explanation: `As staff you can ${roleAbilities.staff}.`,
   }),
 };
 

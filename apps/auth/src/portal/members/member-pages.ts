@@ -1,13 +1,23 @@
-// Serves the pages where the role of a member is changed or revoked. Each page first shows the consequences.
+// Serves the page of a member, and those where an owner or staff changes or revokes the role or resets the second
+// factors. Each of these first shows the consequences.
 
 import { type Request, type Response, Router } from 'express';
 import type { Audit } from '../../audit/audit.ts';
-import { type FacilityRole, roleNames } from '../../facilities/roles.ts';
+import { describeRole, type FacilityRole, roleNames } from '../../facilities/roles.ts';
+import type { FactorStore } from '../../factors/store.ts';
 import { field } from '../../html/forms.ts';
+import { missingProofPath } from '../../html/signed-in.ts';
 import type { Site } from '../../html/site.ts';
 import type { FacilityEmails } from '../facility-emails.ts';
-import { actorOf, idParameter, type ManagerContext, type ManagerHandler, type PortalPages } from '../page.ts';
-import { assignableRoles, mayRevoke } from '../rules.ts';
+import {
+  actorOf,
+  breadcrumbsBelowFacility,
+  idParameter,
+  type ManagerContext,
+  type ManagerHandler,
+  type PortalPages,
+} from '../page.ts';
+import { assignableRoles, mayResetFactors, mayRevoke } from '../rules.ts';
 import type { Member, MemberStore, RoleChange, RoleChangeError } from './member-store.ts';
 
 interface MemberContext extends ManagerContext {
@@ -19,18 +29,20 @@ interface MemberContext extends ManagerContext {
 type MemberHandler = (request: Request, response: Response, context: MemberContext) => Promise<void>;
 
 const roleDetails: Readonly<Partial<Record<FacilityRole, string>>> = {
-  owner: 'Can do everything here, including inviting and removing people and other owners.',
-  staff: 'Sees the people, and invites and removes service accounts. This owner’s staff invitations will be withdrawn.',
+  owner: describeRole('owner'),
+  staff: `${describeRole('staff')} This owner’s staff invitations will be withdrawn.`,
 };
 
 export function memberRoutes({
   members,
+  factors,
   audit,
   facilityEmails,
   site,
   pages,
 }: {
   readonly members: MemberStore;
+  readonly factors: FactorStore;
   readonly audit: Audit;
   readonly facilityEmails: FacilityEmails;
   readonly site: Site;
@@ -79,6 +91,82 @@ export function memberRoutes({
       : facilityEmails.send(changeEvent, 'none', [member.accountId]));
   };
 
+  const showMember: MemberHandler = async (_request, response, { facility, member, isSelf, name }) => {
+    const mayReset = mayResetFactors(facility.role, isSelf);
+    const hasFactor = mayReset && (await factors.hasSecondFactor(member.accountId));
+    const path = `${facility.path}/people/${encodeURIComponent(member.accountId)}`;
+    const actions = [
+      assignableRoles(facility.role, member.kind, member.role).length > 0 && { page: 'role', text: 'Change role' },
+      hasFactor && { page: 'reset-factors', text: 'Reset the second factor' },
+      mayRevoke(facility.role, member.role, isSelf) && {
+        page: 'revoke',
+        text: isSelf ? 'Leave' : 'Revoke the role',
+        isDangerous: true,
+      },
+    ].filter((action) => action !== false);
+    const data = {
+      facility,
+      member,
+      roleName: roleNames[member.role],
+      roleDetail: describeRole(member.role),
+      secondFactor: mayReset && (hasFactor ? 'set up' : 'none'),
+      actions: actions.map(({ page, ...action }) => ({ ...action, href: `${path}/${page}` })),
+    };
+    return pages.show(response, 'member', data, { title: name, breadcrumbs: breadcrumbsBelowFacility(facility) });
+  };
+
+  /** Like a change of the user's own factors, a reset needs a fresh sign-in with all factors. */
+  const withProof =
+    (handler: MemberHandler): MemberHandler =>
+    async (request, response, context) => {
+      const { facility, member, signedIn, isSelf, name } = context;
+      if (!mayResetFactors(facility.role, isSelf)) {
+        const text = isSelf
+          ? 'Change your own second factors at “Your account”.'
+          : 'Only owners can reset the second factor of a member.';
+        return pages.notPermitted(response, text);
+      }
+      const path = `${facility.path}/people/${encodeURIComponent(member.accountId)}/reset-factors`;
+      const missing = await missingProofPath(factors, signedIn, path);
+      if (missing !== undefined) return response.redirect(303, missing);
+      if (await factors.hasSecondFactor(member.accountId)) return handler(request, response, context);
+      return site.showMessage(response, {
+        status: 409,
+        title: `${name} has no second factor`,
+        text: 'There is nothing to reset. If the password is lost, the sign-in page sends a link for a new one.',
+        links: [{ href: facility.path, text: `Back to ${facility.name}` }],
+      });
+    };
+
+  const showResetForm: MemberHandler = async (_request, response, { facility, member, name }) =>
+    pages.confirm(
+      response,
+      facility,
+      'reset-factors',
+      { member, name },
+      {
+        title: `Reset the second factor of ${name}?`,
+        button: 'Reset the second factor',
+      },
+    );
+
+  const resetMember: MemberHandler = async (request, response, context) => {
+    const { facility, member, signedIn, name } = context;
+    const others = await members.resetFactors(facility.id, member.accountId, signedIn.account.id);
+    if ('error' in others) return showError(response, context, others.error);
+    const detail = { account: member.accountId, name };
+    const event = { kind: 'factor.reset', ...actorOf(request, signedIn), facilityId: facility.id, detail } as const;
+    audit.record(event);
+    await facilityEmails.send(event, 'owners');
+    // The other facilities do not learn who works here.
+    for (const facilityId of others.facilityIds) {
+      const elsewhere = { kind: 'factor.reset', facilityId, detail: { ...detail, elsewhere: true } } as const;
+      audit.record(elsewhere);
+      await facilityEmails.send(elsewhere, 'owners');
+    }
+    response.redirect(303, `${facility.path}?notice=factors-reset`);
+  };
+
   const showRoleForm: MemberHandler = async (_request, response, context) => {
     const { facility, member, isSelf, name } = context;
     const roles = assignableRoles(facility.role, member.kind, member.role);
@@ -125,6 +213,14 @@ export function memberRoutes({
 
   const path = '/portal/facilities/:facilityId/people/:accountId';
   const router = Router();
+  router.get(path, pages.forManager(withMember(showMember)));
+  router.use(
+    pages.confirmationForManager(
+      `${path}/reset-factors`,
+      withMember(withProof(showResetForm)),
+      withMember(withProof(resetMember)),
+    ),
+  );
   router.use(pages.confirmationForManager(`${path}/role`, withMember(showRoleForm), withMember(changeRole)));
   router.use(pages.confirmationForManager(`${path}/revoke`, withMember(showRevokeForm), withMember(revokeRole)));
   return router;

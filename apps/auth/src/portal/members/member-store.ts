@@ -1,12 +1,14 @@
 // Reads and changes the members of facilities for the portal (table `membership`).
 import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
-import type { AccountKind } from '../../accounts/store.ts';
+import { type Account, type AccountKind, accountColumns } from '../../accounts/store.ts';
 import { isActiveClient } from '../../clients/store.ts';
 import { findSolelyOwned, type WithdrawnInvitation, writeMemberships } from '../../facilities/membership-store.ts';
 import type { FacilityRole } from '../../facilities/roles.ts';
+import { resetFactors } from '../../interaction/reset-factors.ts';
+import type { Mailer } from '../../outbox/mailer.ts';
 import { lockFacilityAs } from '../facility-lock-store.ts';
 import { maxMembers } from '../invitations/invitation-store.ts';
-import { assignableRoles, type ManagingRole, mayRevoke } from '../rules.ts';
+import { assignableRoles, type ManagingRole, mayResetFactors, mayRevoke } from '../rules.ts';
 
 export interface Member {
   readonly accountId: string;
@@ -63,7 +65,17 @@ const countMembers = (kind: AccountKind): string =>
 
 export type MemberStore = ReturnType<typeof createMemberStore>;
 
-export function createMemberStore({ db }: { db: Database }) {
+export function createMemberStore({
+  db,
+  issuer,
+  mailer,
+  sendLogoutTokens,
+}: {
+  readonly db: Database;
+  readonly issuer: string;
+  readonly mailer: Mailer;
+  readonly sendLogoutTokens: () => void;
+}) {
   const find = async (facilityId: string, accountId: string, database: Queryable = db): Promise<Member | undefined> => {
     const sql = `select ${columns} from ${source} where m.facility_id = $1 and a.id = $2`;
     const [row] = await query<Member>(database, sql, [facilityId, accountId]);
@@ -139,6 +151,33 @@ export function createMemberStore({ db }: { db: Database }) {
         (actor, member) => member.role === role || assignableRoles(actor, member.kind, member.role).includes(role),
         role,
       ),
+
+    /** Returns the other facilities of the member. Mails the member. */
+    async resetFactors(facilityId: string, accountId: string, actorId: string) {
+      const outcome = await transaction(
+        db,
+        async (tx): Promise<{ facilityIds: readonly string[] } | { error: RoleChangeError }> => {
+          const actor = await lockFacilityAs(actorId, facilityId, tx);
+          const member = actor && (await find(facilityId, accountId, tx));
+          if (!actor || !member) return { error: 'not-found' };
+          if (!mayResetFactors(actor, accountId === actorId)) return { error: 'not-permitted' };
+          await query(tx, 'select 1 as locked from account where id = $1 for no key update', [accountId]);
+          const [account] = await query<Account>(tx, `select ${accountColumns} from account a where a.id = $1`, [
+            accountId,
+          ]);
+          const email = account && (await resetFactors(tx, account, issuer));
+          if (email) await mailer.enqueue(email, tx);
+          const rows = await query<{ id: string }>(
+            tx,
+            'select facility_id as id from membership where account_id = $1 and facility_id <> $2 order by 1',
+            [accountId, facilityId],
+          );
+          return { facilityIds: rows.map(({ id }) => id) };
+        },
+      );
+      sendLogoutTokens();
+      return outcome;
+    },
 
     /** Withdraws the undecided invitations of the member. */
     revoke: (facilityId: string, accountId: string, actorId: string) =>

@@ -1,0 +1,22 @@
+// Removes the second factors of a person who has lost them, and signs the person out everywhere.
+import type { Queryable } from '@bay-booking/service/database/database';
+import { emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
+import type { Account } from '../accounts/store.ts';
+import { deleteFactors } from '../factors/store.ts';
+import { factorChangedEmail } from '../outbox/email-templates.ts';
+import { endAccess } from './sign-in/session-store.ts';
+
+/** Returns the e-mail that tells the person, for the outbox. Undefined if the account has no address. */
+export async function resetFactors(
+  tx: Queryable,
+  account: Pick<Account, 'id' | 'username' | 'name' | 'email' | 'emailVerified'>,
+  issuer: string,
+) {
+  await deleteFactors(tx, account.id);
+  // The running instances send the queued logout tokens.
+  await endAccess(tx, account, { newPassword: false });
+  const to = emailAddressOf(account);
+  if (to === undefined) return undefined;
+  const recipient = { to, name: nameInEmail(account), link: `${issuer}/account/security` };
+  return { ...factorChangedEmail(recipient, 'All second factors were removed'), accountId: account.id };
+}
