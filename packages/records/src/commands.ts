@@ -7,8 +7,8 @@ import { exportDocument, importDocument, type RecordStore, RejectedImport } from
 import type { Fields } from './record.ts';
 
 /**
- * The npm scripts of both services that run a command. The audit trail names the command or the client that made a change, so no client may
- * have such an id.
+ * The npm scripts of both services that run a command. The audit trail names the command or the client that made a
+ * change, so no client may have such an id.
  */
 export const commandNames: readonly string[] = [
   'delete-account',
