@@ -1,7 +1,7 @@
-// Tests the parser of date-times with generated input.
+// Tests the parsers of date-times with generated input.
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { parseDateTime } from './date-times.ts';
+import { parseDates, parseDateTime } from './date-times.ts';
 
 const instants = fc.date({
   min: new Date('0001-01-02T00:00:00Z'),
@@ -90,4 +90,18 @@ describe('parseDateTime', () => {
   test('parseDateTime accepts 29 February of a leap year', () => {
     expect(parseDateTime('2028-02-29T00:00:00Z')?.toISOString()).toBe('2028-02-29T00:00:00.000Z');
   });
+});
+
+test('parseDates compares two dates of the same millisecond with all their digits', () => {
+  const fewDigits = fc.string({ unit: fc.constantFrom(...'0123456789'), maxLength: 12 });
+  const withFraction = (fraction: string) => `2030-01-01T10:00:00.${fraction}Z`;
+  fc.assert(
+    fc.property(fewDigits, fewDigits, (first, second) => {
+      const { isReversed } = parseDates({
+        startDate: withFraction(`000${first}`),
+        endDate: withFraction(`000${second}`),
+      });
+      return isReversed === Number(`0.${second}`) < Number(`0.${first}`);
+    }),
+  );
 });

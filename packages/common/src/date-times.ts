@@ -1,5 +1,5 @@
-// Reads the date-times and dates of requests (RFC 3339; docs/behaviour.md, "Date-times").
-import type { Formats } from './validation.ts';
+// Reads and checks the date-times and dates of requests (RFC 3339; docs/behaviour.md, "Date-times").
+import type { Formats, ValidationError } from './validation.ts';
 
 const dateTimePattern =
   /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(?:[Zz]|([+-])(\d\d):?(\d\d))?$/;
@@ -41,6 +41,46 @@ export function isDateTime(text: string): boolean {
 /** The date-time as PostgreSQL reads it and responses show it. Null if it was left out. */
 export const isoTimeOf = (text: string | undefined): string | null =>
   (text === undefined ? undefined : parseDateTime(text))?.toISOString() ?? null;
+
+/** A date is undefined if it is missing or invalid. */
+export interface Dates {
+  readonly start: Date | undefined;
+  readonly end: Date | undefined;
+  /** Whether the end is before the start, compared with all digits that were sent. */
+  readonly isReversed: boolean;
+}
+
+export function parseDates({
+  startDate,
+  endDate,
+}: {
+  readonly startDate?: string | undefined;
+  readonly endDate?: string | undefined;
+}): Dates {
+  const [start, end] = [startDate, endDate].map((text) => (text ? parseInstant(text) : undefined));
+  return {
+    start: start?.date,
+    end: end?.date,
+    isReversed: start !== undefined && end !== undefined && isBefore(end, start),
+  };
+}
+
+function isBefore(a: Instant, b: Instant): boolean {
+  const difference = a.date.getTime() - b.date.getTime();
+  return difference === 0 ? a.moreDigits < b.moreDigits : difference < 0;
+}
+
+/** A search may have only one of the two dates. */
+export function findReversedIntervalErrors({ isReversed }: Dates): readonly ValidationError[] {
+  return isReversed ? [{ field: 'endDate', kind: 'invalid', hint: 'must not be before startDate' }] : [];
+}
+
+/** `where` says which requests have the limit. */
+export function findLengthErrors({ start, end }: Dates, maxDays: number, where = ''): readonly ValidationError[] {
+  const lengthMs = start && end ? end.getTime() - start.getTime() : 0;
+  const hint = `must be at most ${maxDays} days after startDate${where}`;
+  return lengthMs > maxDays * 24 * 3_600_000 ? [{ field: 'endDate', kind: 'invalid', hint }] : [];
+}
 
 /** PostgreSQL has no year 0000. */
 const date = /^(?!0000)\d{4}-\d\d-\d\d$/;

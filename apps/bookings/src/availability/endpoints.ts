@@ -1,5 +1,6 @@
 // Describes and handles GET /api/booking-availability (docs/behaviour.md, "Availability").
 
+import { findLengthErrors, parseDates } from '@bay-booking/common/date-times';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { textSchema } from '@bay-booking/common/text';
@@ -20,7 +21,6 @@ import {
 import { dateTimeSchema as dateTime, idsSchema, noLinksSchema, responseSchema } from '../http/schemas.ts';
 import { bayExample } from '../places/resource.ts';
 import type { BayRow, PlacesStore } from '../places/store.ts';
-import { findLengthErrors, parseDates } from '../time/date-times.ts';
 import { type Interval, timesOf } from '../time/interval.ts';
 import { readBayStatesWithoutReasons, readClock } from './bay-states.ts';
 import { findGaps } from './rule.ts';

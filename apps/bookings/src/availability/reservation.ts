@@ -1,4 +1,5 @@
 // Validates the bay and times of a booking or hold request and finds the bay's facility.
+import { type Dates, parseDates } from '@bay-booking/common/date-times';
 import type { ApiProblem } from '@bay-booking/common/errors';
 import { isText } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
@@ -6,7 +7,6 @@ import type { Caller } from '../auth/caller.ts';
 import type { Config } from '../config.ts';
 import { problemOf, problemsOf } from '../errors.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
-import { findDateErrors, parseDates } from '../time/date-times.ts';
 import type { Period } from '../time/interval.ts';
 import type { Conflict } from './rule.ts';
 
@@ -47,6 +47,14 @@ export async function validateReservation(
   const times =
     start && end && !isReversed ? { startDate: start.toISOString(), endDate: end.toISOString() } : undefined;
   return { bay, times, valid: problems.length === 0 && bay && times ? { ...bay, ...times } : undefined, problems };
+}
+
+/** The end may equal the start. */
+export function findDateErrors({ end, isReversed }: Dates, now: Date) {
+  const codes: ('ERR00010' | 'ERR00011')[] = [];
+  if (isReversed) codes.push('ERR00010');
+  if (end && end < now) codes.push('ERR00011');
+  return codes;
 }
 
 async function findBay(bayId: string, facilities: readonly string[], catalogue: Catalogue): Promise<Bay | undefined> {

@@ -5,8 +5,14 @@ import { linksBelow } from '@bay-booking/common/links';
 import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
-import { bookingItem, bookingResource } from './booking.ts';
-import { bookingItemSchema, bookingSchema, createBookingSchema, updateBookingSchema } from './schema.ts';
+import {
+  bookingItem,
+  bookingItemSchema,
+  bookingResource,
+  bookingSchema,
+  createBookingSchema,
+  updateBookingSchema,
+} from './booking.ts';
 import {
   type Booking,
   createFields,

@@ -1,6 +1,8 @@
 // Validates and writes the bookings that a request wants to create or change, all or none. Reports every error of every
 // booking.
+
 import { isDeepStrictEqual } from 'node:util';
+import { parseDates } from '@bay-booking/common/date-times';
 import type { ApiError, ApiProblem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
@@ -11,7 +13,6 @@ import { badRequest, problemsOf } from '../errors.ts';
 import type { Hold } from '../holds/hold.ts';
 import type { HoldStore } from '../holds/store.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
-import { parseDates } from '../time/date-times.ts';
 import { contains, intervalOf } from '../time/interval.ts';
 import {
   type Booking,

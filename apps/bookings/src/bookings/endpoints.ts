@@ -9,22 +9,23 @@ import {
   pageSuccess,
   string,
 } from '../http/endpoint-parts.ts';
-import { bookingResponse, errorContextOf } from './booking.ts';
-import { type ListServices, listUpcomingBookings, searchBookings } from './list.ts';
 import {
   bookingExample,
   bookingListExample,
   bookingListSchema,
+  bookingResponse,
   bookingSchema,
   createBookingSchema,
   createExample,
+  errorContextOf,
   exampleId,
   searchBodySchema,
   upcomingListExample,
   upcomingQuerySchema,
   updateBookingSchema,
   updateExample,
-} from './schema.ts';
+} from './booking.ts';
+import { type ListServices, listUpcomingBookings, searchBookings } from './list.ts';
 import { searchQuerySchema } from './search/filters.ts';
 import { createBooking, deleteBooking, findBooking, updateBooking, type WriteServices } from './write.ts';
 

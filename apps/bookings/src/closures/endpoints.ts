@@ -1,4 +1,5 @@
 // Describes and handles the endpoints for closures (docs/behaviour.md, "Opening hours and closures").
+import { findReversedIntervalErrors, parseDates } from '@bay-booking/common/date-times';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { newResponse } from '@bay-booking/service/idempotency/once';
@@ -22,7 +23,6 @@ import { defaultPageSizes, listExample, listResponse, pageRequest } from '../htt
 import { checkResourceEtag, createdResponse, versionedResponse } from '../http/response.ts';
 import { createWithKey } from '../idempotency/idempotency.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
-import { findReversedIntervalErrors, parseDates } from '../time/date-times.ts';
 import {
   type Closure,
   type ClosureRow,

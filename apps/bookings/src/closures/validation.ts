@@ -1,9 +1,9 @@
 // Validates a request to create or update a closure.
+import { parseDates } from '@bay-booking/common/date-times';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { FromSchema } from 'json-schema-to-ts';
 import { badRequest, problemOf, problemsOf } from '../errors.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
-import { parseDates } from '../time/date-times.ts';
 import type { Closure, closureBodySchema } from './closure.ts';
 
 export type ClosureBody = Partial<FromSchema<typeof closureBodySchema>>;

@@ -1,5 +1,5 @@
 // Describes and handles the endpoints for groups of bookings (docs/behaviour.md, "Groups").
-import { createExample, newBookingExample, updateExample } from '../bookings/schema.ts';
+import { createExample, newBookingExample, updateExample } from '../bookings/booking.ts';
 import type { WriteServices } from '../bookings/write.ts';
 import { apiError } from '../errors.ts';
 import {

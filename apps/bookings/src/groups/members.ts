@@ -3,8 +3,13 @@ import { formats } from '@bay-booking/common/date-times';
 import { createValidator, type ValidationError } from '@bay-booking/common/validation';
 import { findUnknownFields } from '@bay-booking/service/http/api/preferences';
 import { withoutEmptyTexts } from '@bay-booking/service/http/request-body';
-import type { Booking, BookingRequest } from '../bookings/booking.ts';
-import { bookingSchema, createBookingSchema, updateBookingSchema } from '../bookings/schema.ts';
+import {
+  type Booking,
+  type BookingRequest,
+  bookingSchema,
+  createBookingSchema,
+  updateBookingSchema,
+} from '../bookings/booking.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

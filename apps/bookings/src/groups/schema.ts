@@ -1,6 +1,6 @@
 // Defines the JSON Schemas of groups and of the requests for groups.
 import { linksSchema } from '@bay-booking/common/links';
-import { bookingSchema, createBookingSchema } from '../bookings/schema.ts';
+import { bookingSchema, createBookingSchema } from '../bookings/booking.ts';
 import { responseSchema } from '../http/schemas.ts';
 
 /** All bookings of a group are written in one transaction. */

@@ -1,6 +1,6 @@
 // Lists the tags and the named schemas of the OpenAPI document.
 import { availabilityComponents } from '../availability/endpoints.ts';
-import { bookingComponents, bookingItemSchema } from '../bookings/schema.ts';
+import { bookingComponents, bookingItemSchema } from '../bookings/booking.ts';
 import { changeComponents } from '../changes/feed/endpoints.ts';
 import { historyComponents } from '../changes/history/endpoints.ts';
 import { closureComponents } from '../closures/closure.ts';

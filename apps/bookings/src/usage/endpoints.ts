@@ -1,4 +1,5 @@
 // Describes and handles GET /api/booking-usage (docs/behaviour.md, "Usage").
+import { findLengthErrors, parseDates } from '@bay-booking/common/date-times';
 import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { textSchema } from '@bay-booking/common/text';
@@ -7,7 +8,6 @@ import type { Config } from '../config.ts';
 import { defineEndpoint } from '../http/endpoint-parts.ts';
 import { dateTimeSchema, idsSchema, responseSchema } from '../http/schemas.ts';
 import type { PlacesStore } from '../places/store.ts';
-import { findLengthErrors, parseDates } from '../time/date-times.ts';
 import { countUsage, type UsageItem } from './count.ts';
 import type { UsageStore } from './store.ts';
 import { divisions } from './timeline.ts';

@@ -5,7 +5,7 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { equalsOneOf, type Size } from '../../database/sql.ts';
 import { defaultPageSizes, listQuerySchema } from '../../http/pagination.ts';
 import { dateTimeSchema as dateTime, idsSchema } from '../../http/schemas.ts';
-import { metadataSchema } from '../schema.ts';
+import { metadataSchema } from '../booking.ts';
 
 interface Filter {
   readonly schema: object;

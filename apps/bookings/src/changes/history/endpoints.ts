@@ -1,5 +1,6 @@
 // Describes and handles the endpoints of the history of one booking and of a facility.
 
+import { findReversedIntervalErrors, parseDates } from '@bay-booking/common/date-times';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { PageRequest } from '@bay-booking/common/page';
@@ -19,7 +20,6 @@ import {
   pageRequest,
 } from '../../http/pagination.ts';
 import { dateTimeSchema as dateTime, idsSchema, responseSchema } from '../../http/schemas.ts';
-import { findReversedIntervalErrors, parseDates } from '../../time/date-times.ts';
 import type { FeedStore } from '../feed/store.ts';
 import type { BookingState } from '../log.ts';
 import { changeActions } from '../log.ts';
