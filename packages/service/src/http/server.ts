@@ -118,7 +118,7 @@ async function drain(server: Server, queue: RequestQueue): Promise<void> {
     for (const response of queue.responsesOf(socket))
       if (!response.headersSent) response.setHeader('Connection', 'close');
   // Browsers open connections in advance, which Node does not treat as idle. A request may already be on its way.
-  setTimeout(() => {
+  const firstByte = setTimeout(() => {
     for (const socket of queue.sockets()) if (socket.bytesRead === 0) socket.destroy();
   }, firstByteTimeout);
   const closeIdle = setInterval(() => server.closeIdleConnections(), closeIdleInterval);
@@ -126,6 +126,7 @@ async function drain(server: Server, queue: RequestQueue): Promise<void> {
   server.close();
   server.closeIdleConnections();
   await once(server, 'close');
+  clearTimeout(firstByte);
   clearInterval(closeIdle);
   clearTimeout(timeout);
 }
