@@ -1,5 +1,5 @@
 // Starts the authorization server and its peer, and prepares the requests to their token endpoints.
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +7,6 @@ import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { baseUrl, scope, scopeBase } from './bookings.ts';
 import { connections, type Operation, type Target } from './measure.ts';
 import { type Child, runCommand, startProgram, startService } from './processes.ts';
-import type { TokenPeerOptions } from './targets/oidc-provider-postgres.ts';
 
 export const tokenPeer = 'oidc-provider-postgres';
 /** More tokens than connections, because a failed request returns no new token. */
@@ -38,17 +37,7 @@ export async function startAuth(name: string, release: string, databaseUrl: stri
 }
 
 export function startTokenPeer(databaseUrl: string): Promise<Child> {
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const options: Omit<TokenPeerOptions, 'port'> = {
-    databaseUrl,
-    clientId: machine.client_id,
-    clientSecret: machine.client_secret,
-    scope,
-    audience: baseUrl,
-    key: privateKey.export({ format: 'jwk' }) as Record<string, string>,
-    redirectUri: callback,
-  };
-  return startProgram(tokenPeer, options);
+  return startProgram(tokenPeer, { databaseUrl, ...machine, scope, audience: baseUrl, redirectUri: callback });
 }
 
 const pathOf = ({ name }: Target): string => (name === tokenPeer ? '/token' : '/connect/token');

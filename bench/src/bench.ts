@@ -6,15 +6,14 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createTestIssuer } from '@bay-booking/testkit/issuer';
 import { startAuth, startTokenPeer, tokenOperations } from './auth.ts';
-import { bookingOperations, operationNames, tokenFor } from './booking-operations.ts';
+import { bookingOperations, operationNames } from './booking-operations.ts';
 import { baseUrl, peerOperations, peers, startBookings, startPeer } from './bookings.ts';
 import { datasetOf, loadDataset } from './dataset.ts';
-import { describeMachine, otherCore } from './machine.ts';
-import { measureInTurn, type Operation, type Runner, type Sample, type Target, wrkRunner } from './measure.ts';
-import { type Child, startProgram, thisRelease } from './processes.ts';
-import { Results, resultTable } from './report.ts';
+import { describeMachine } from './machine.ts';
+import { measureInTurn, type Operation, type Pair, type Sample, type Target } from './measure.ts';
+import { type Child, thisRelease } from './processes.ts';
+import { resultTable } from './report.ts';
 import { startServer } from './server.ts';
-import { webhookRunner } from './webhooks.ts';
 
 const { values } = parseArgs({
   options: {
@@ -46,11 +45,11 @@ const issuer = await createTestIssuer({ audience: baseUrl });
 const children: Child[] = [];
 try {
   const samples: Sample[] = [];
-  if ([...operationNames, 'webhooks'].some(wants)) samples.push(...(await measureBookings()));
+  if (operationNames.some(wants)) samples.push(...(await measureBookings()));
   if (await server.hasDeadlocks()) throw new Error('there were deadlocks');
   await stopTargets();
   if (['token', 'refresh'].some(wants)) samples.push(...(await measureAuth()));
-  publish(new Results(samples));
+  publish(samples);
 } finally {
   await stopTargets();
   await issuer.close();
@@ -100,19 +99,11 @@ async function measureBookings(): Promise<Sample[]> {
     const target = await startTarget(() => startPeer(peer, databaseUrl, issuer));
     others.push({ target, operations, databaseUrl });
   }
-  const runnersOf = (name: string): Runner[] =>
-    [...services, ...others]
-      .filter(({ target }) => peerOperations.includes(name) || !['before', ...peers].includes(target.name))
-      .map(({ target, operations }) => wrkRunner(name, target, operations[name] as Operation));
   const samples: Sample[] = [];
-  for (const name of operationNames.filter(wants)) samples.push(...(await measureInTurn(runnersOf(name), options)));
-  if (wants('webhooks')) {
-    const receiver = await startTarget(() => startProgram('webhook-receiver', {}, otherCore));
-    const token = await tokenFor(issuer, 1);
-    const [{ target }] = services as [Measured];
-    // During the first second, the service stores the events of the replay.
-    const longer = { ...options, seconds: 5 };
-    samples.push(...(await measureInTurn([webhookRunner(target, receiver, token)], longer)));
+  for (const name of operationNames.filter(wants)) {
+    const measured = peerOperations.includes(name) ? [...services, ...others] : services;
+    const pairs = measured.map(({ target, operations }): Pair => [target, operations[name] as Operation]);
+    samples.push(...(await measureInTurn(name, pairs, options)));
   }
   return samples;
 }
@@ -127,16 +118,16 @@ async function measureAuth(): Promise<Sample[]> {
   const targets = [...services, await startTarget(startTokens)];
   const samples: Sample[] = [];
   for (const [name, operation] of Object.entries(tokenOperations(folder)).filter(([name]) => wants(name))) {
-    const runners = targets.map((target) => wrkRunner(name, target, operation));
-    samples.push(...(await measureInTurn(runners, options)));
+    const pairs = targets.map((target): Pair => [target, operation]);
+    samples.push(...(await measureInTurn(name, pairs, options)));
   }
   return samples;
 }
 
-function publish(results: Results): void {
+function publish(samples: readonly Sample[]): void {
   const sizes = growth ? `; growth: ${growth}` : '';
   const run = `${rounds} rounds of ${seconds} s, ${size} bookings${sizes}`;
-  const text = `${describeMachine()}, PostgreSQL ${server.version};\n${run}\n\n${resultTable(results)}\n`;
+  const text = `${describeMachine()}, PostgreSQL ${server.version};\n${run}\n\n${resultTable(samples)}\n`;
   process.stdout.write(text);
   if (!values.page) return;
   const page = fileURLToPath(new URL('../../docs/performance.md', import.meta.url));

@@ -71,14 +71,8 @@ export async function bookingOperations(
     prepare: async (_target, seconds) => {
       const day = new Date(firstDeletedDay + 86_400_000 * nextDeletedDay++).toISOString();
       const ids = await insertBookings(databaseUrl, day, deletionsPerSecond * seconds, facilities);
-      return [
-        token,
-        writeLines(
-          'delete',
-          ids.map((id) => `/api/bookings/${id}`),
-        ),
-        'DELETE',
-      ];
+      const paths = ids.map((id) => `/api/bookings/${id}`);
+      return [token, writeLines('delete', paths), 'DELETE'];
     },
   };
   const lines = futureBookings.map(({ id, bay_id, start_date }) => `${id} ${bay_id} ${start_date.getTime() / 1000}`);

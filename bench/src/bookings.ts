@@ -15,29 +15,11 @@ export const startBookings = (name: string, release: string, databaseUrl: string
     AUTH_JWKS_URI: issuer.jwksUri,
     SCOPE_BASE: scopeBase,
     WEBHOOK_KEY: Buffer.alloc(32, 'bench').toString('base64'),
-    WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8',
   }));
 
 /** The servers that handle the operations of `peerOperations` in other ways. */
-export const peers = ['bare', 'fastify', 'express'];
-export const peerOperations = ['get', 'search', 'availability', 'create', 'update', 'delete'];
+export const peers = ['fastify', 'express'];
+export const peerOperations = ['get', 'search', 'create', 'update', 'delete'];
 
 export const startPeer = (name: string, databaseUrl: string, { url, jwksUri }: TestIssuer): Promise<Child> =>
   startProgram(name, { databaseUrl, jwksUri, issuer: url, audience: baseUrl, scope, baseUrl });
-
-/** Sends a request with a token, and returns the JSON of the response. */
-export async function callApi<Body = { id: string }>(
-  url: string,
-  token: string,
-  method = 'GET',
-  body?: object,
-): Promise<Body> {
-  const response = await fetch(url, {
-    method,
-    headers: { Authorization: `Bearer ${token}`, ...(body && { 'Content-Type': 'application/json' }) },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${method} ${url} returned ${response.status}: ${text.slice(0, 300)}`);
-  return (text ? JSON.parse(text) : {}) as Body;
-}

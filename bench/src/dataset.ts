@@ -1,6 +1,6 @@
 // Defines the dataset and loads it into an empty database.
 import pg from 'pg';
-import { runCommand, thisRelease } from './processes.ts';
+import { runCommand } from './processes.ts';
 
 export interface Dataset {
   readonly bookings: number;
@@ -68,8 +68,7 @@ export async function loadDataset(url: string, { bookings, facilities }: Dataset
     await client.query(indexes(true));
     await client.query('vacuum full booking');
     await client.query('set session_replication_role = origin');
-    // Earlier releases have no history.
-    if (release === thisRelease) await client.query(insertChanges);
+    await client.query(insertChanges);
     await client.query(`insert into booking_reference (external_booking_id, facility_id, booking_id)
       select external_booking_id, facility_id, id from booking
       where external_booking_id is not null order by external_booking_id`);

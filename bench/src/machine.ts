@@ -2,15 +2,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 
-// The measured program (a server or pgbench) runs on `serviceCore`. PostgreSQL, wrk and this process run on
-// `otherCore`, which the script `bench` in package.json must name too.
+/** The core of the measured server. The script `bench` in package.json names the core of everything else. */
 export const serviceCore = 0;
-export const otherCore = 1;
 /** Linux reports CPU times in ticks, 100 of them per second. */
 const tickMicroseconds = 10_000;
 
-/** Returns an empty text if the process has ended. */
-function readProcess(pid: number | string | undefined, file: string): string {
+/** Returns an empty string if the process has ended. */
+function readProcess(pid: number | string, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {
@@ -19,7 +17,7 @@ function readProcess(pid: number | string | undefined, file: string): string {
 }
 
 /** Returns the fields of proc_pid_stat(5) after the name of the process: the first is number 3. */
-function statOf(pid: number | string | undefined): readonly number[] {
+function statOf(pid: number | string): readonly number[] {
   const text = readProcess(pid, 'stat');
   return text
     .slice(text.lastIndexOf(')') + 2)
@@ -30,8 +28,8 @@ function statOf(pid: number | string | undefined): readonly number[] {
 const sumOf = (stat: readonly number[], from: number, to: number): number =>
   stat.slice(from - 3, to - 2).reduce((sum, ticks) => sum + ticks, 0) * tickMicroseconds;
 
-/** Returns the CPU time of a process in microseconds, or 0 without a process. */
-export const cpuOf = (pid: number | undefined): number => sumOf(statOf(pid), 14, 15);
+/** Returns the CPU time of a process in microseconds. */
+export const cpuOf = (pid: number): number => sumOf(statOf(pid), 14, 15);
 
 /** Returns the CPU time of a process and of its running and ended children, in microseconds. */
 export function cpuOfFamily(pid: number): number {
@@ -42,8 +40,8 @@ export function cpuOfFamily(pid: number): number {
   return children.reduce((sum, stat) => sum + sumOf(stat, 14, 15), sumOf(statOf(pid), 14, 17));
 }
 
-/** Returns the memory of a process in megabytes, or NaN without a process. */
-export const memoryOf = (pid: number | undefined): number =>
+/** Returns the memory of a process in megabytes, or NaN if it has ended. */
+export const memoryOf = (pid: number): number =>
   Number(/^VmRSS:\s+(\d+) kB/m.exec(readProcess(pid, 'status'))?.[1]) / 1024;
 
 export const describeMachine = (): string =>

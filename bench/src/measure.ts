@@ -12,25 +12,14 @@ export interface Target {
   readonly pid: number;
 }
 
-/** `rate` is in requests per second. The response times are in milliseconds, and NaN if they are not measured. */
-export interface Result {
+/** `rate` is in requests per second. The response times are in milliseconds. */
+interface Result {
   readonly requests: number;
   readonly rate: number;
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;
   readonly failed: number;
-}
-
-export const withoutTimes = { p50: Number.NaN, p95: Number.NaN, p99: Number.NaN, failed: 0 };
-
-export interface Runner {
-  readonly operation: string;
-  readonly target: string;
-  /** The process whose CPU time and memory are measured, if there is one. */
-  readonly pid?: number;
-  /** Prepares a load for so many seconds, and returns the function that runs it. */
-  prepare(seconds: number): Promise<() => Promise<Result>>;
 }
 
 /** `cpu` and `databaseCpu` are in microseconds per request, `memory` is in megabytes. */
@@ -43,6 +32,16 @@ export interface Sample extends Result {
   readonly memory: number;
 }
 
+export interface Operation {
+  /** The Lua script in bench/wrk/, which documents its arguments. */
+  readonly script: string;
+  /** Prepares the requests to this target for so many seconds, and returns the arguments of the script. */
+  prepare(target: Target, seconds: number): Promise<readonly string[]> | readonly string[];
+}
+
+/** A target, and the operation with the requests that this target can answer. */
+export type Pair = readonly [target: Target, operation: Operation];
+
 export interface RunOptions {
   readonly rounds: number;
   readonly seconds: number;
@@ -53,49 +52,37 @@ export interface RunOptions {
   readonly log: (line: string) => void;
 }
 
-export async function measureInTurn(runners: readonly Runner[], options: RunOptions): Promise<Sample[]> {
+/** Measures the operation `name` of all targets, one after another, and so in each round. */
+export async function measureInTurn(name: string, pairs: readonly Pair[], options: RunOptions): Promise<Sample[]> {
   const { rounds, seconds, warmUpSeconds, postmaster, log } = options;
   const samples: Sample[] = [];
-  for (const { prepare } of runners) await (await prepare(warmUpSeconds))();
+  for (const [target, operation] of pairs)
+    await runWrk(target, operation, await operation.prepare(target, warmUpSeconds), warmUpSeconds);
   for (let round = 0; round < rounds; round++) {
-    for (const { operation, target, pid, prepare } of round % 2 === 0 ? runners : runners.toReversed()) {
-      const run = await prepare(seconds);
-      const [cpuBefore, databaseBefore] = [cpuOf(pid), cpuOfFamily(postmaster)];
-      const result = await run();
-      const cpu = (cpuOf(pid) - cpuBefore) / result.requests;
+    for (const [target, operation] of round % 2 === 0 ? pairs : pairs.toReversed()) {
+      const args = await operation.prepare(target, seconds);
+      const [cpuBefore, databaseBefore] = [cpuOf(target.pid), cpuOfFamily(postmaster)];
+      const result = await runWrk(target, operation, args, seconds);
+      const cpu = (cpuOf(target.pid) - cpuBefore) / result.requests;
       const databaseCpu = (cpuOfFamily(postmaster) - databaseBefore) / result.requests;
-      samples.push({ operation, target, round, ...result, cpu, databaseCpu, memory: memoryOf(pid) });
+      const memory = memoryOf(target.pid);
+      samples.push({ operation: name, target: target.name, round, ...result, cpu, databaseCpu, memory });
     }
   }
-  log(`measured ${runners.map(({ operation, target }) => `${operation} ${target}`).join(', ')}`);
+  log(`measured ${name}: ${pairs.map(([target]) => target.name).join(', ')}`);
   return samples;
-}
-
-export interface Operation {
-  /** The Lua script in bench/wrk/, which documents its arguments. */
-  readonly script: string;
-  /** Prepares the requests to this target for so many seconds, and returns the arguments of the script. */
-  prepare(target: Target, seconds: number): Promise<readonly string[]> | readonly string[];
 }
 
 /** The number of concurrent requests. */
 export const connections = 16;
 export const execute = promisify(execFile);
 
-export const wrkRunner = (name: string, target: Target, operation: Operation): Runner => ({
-  operation: name,
-  target: target.name,
-  pid: target.pid,
-  prepare: async (seconds) => {
-    const args = await operation.prepare(target, seconds);
-    const load = ['--threads', '1', '--connections', `${connections}`, '--duration', `${seconds}s`, '--timeout', '5s'];
-    return async () => {
-      const { stdout } = await execute('wrk', [...load, '--script', operation.script, target.url, '--', ...args], {
-        cwd: fileURLToPath(new URL('../wrk', import.meta.url)),
-      });
-      const line = stdout.split('\n').find((candidate) => candidate.startsWith('{'));
-      const result = JSON.parse(line ?? '') as Result & { seconds: number };
-      return { ...result, rate: result.requests / result.seconds };
-    };
-  },
-});
+async function runWrk({ url }: Target, { script }: Operation, args: readonly string[], seconds: number) {
+  const load = ['--threads', '1', '--connections', `${connections}`, '--duration', `${seconds}s`, '--timeout', '5s'];
+  const { stdout } = await execute('wrk', [...load, '--script', script, url, '--', ...args], {
+    cwd: fileURLToPath(new URL('../wrk', import.meta.url)),
+  });
+  const line = stdout.split('\n').find((candidate) => candidate.startsWith('{'));
+  const result = JSON.parse(line ?? '') as Result & { seconds: number };
+  return { ...result, rate: result.requests / result.seconds };
+}

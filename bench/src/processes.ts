@@ -40,10 +40,10 @@ export async function startService(
 }
 
 /** Starts a program of `targets/`, which gets these options and its port as JSON. */
-export async function startProgram(name: string, options: object, core = serviceCore): Promise<Child> {
+export async function startProgram(name: string, options: object): Promise<Child> {
   const port = await freePort();
   const file = fileURLToPath(new URL(`targets/${name}.ts`, import.meta.url));
-  return start(name, [process.execPath, file, JSON.stringify({ ...options, port })], port, '/ready', { core });
+  return start(name, [process.execPath, file, JSON.stringify({ ...options, port })], port, '/ready');
 }
 
 async function start(
@@ -51,10 +51,10 @@ async function start(
   command: readonly string[],
   port: number,
   readyPath: string,
-  { core = serviceCore, cwd, env }: { core?: number; cwd?: string; env?: Environment },
+  { cwd, env }: { cwd?: string; env?: Environment } = {},
 ): Promise<Child> {
   const url = `http://127.0.0.1:${port}`;
-  const child = spawn('taskset', ['-c', String(core), ...command], {
+  const child = spawn('taskset', ['-c', String(serviceCore), ...command], {
     ...(cwd && { cwd }),
     env: { PATH, NODE_ENV: 'production', NODE_COMPILE_CACHE: compileCache, ...env },
     // A program of `targets/` ends when its IPC channel closes.

@@ -1,14 +1,6 @@
 // Computes medians and ratios of samples, and writes them as the table of docs/performance.md.
 import type { Sample } from './measure.ts';
 
-/** `allCpu` is the CPU time of the target and of PostgreSQL. */
-export type Field = 'rate' | 'p50' | 'p95' | 'p99' | 'cpu' | 'databaseCpu' | 'allCpu' | 'memory';
-
-const fieldOf = (sample: Sample | undefined, field: Field): number => {
-  if (!sample) return Number.NaN;
-  return field === 'allCpu' ? sample.cpu + sample.databaseCpu : sample[field];
-};
-
 /** Returns the median, or NaN for an empty list. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
@@ -20,34 +12,18 @@ export function median(values: readonly number[]): number {
 export const formatNumber = (value: number): string =>
   Number.isFinite(value) ? String(Number(value.toPrecision(3))) : '–';
 
-/** The name of an operation, and of a target. */
-export type Measured = readonly [operation: string, target: string];
+type Figure = (sample: Sample) => number;
 
-export class Results {
-  readonly samples: readonly Sample[];
+const samplesOf = (samples: readonly Sample[], operation: string, target: string): Sample[] =>
+  samples.filter((sample) => sample.operation === operation && sample.target === target);
 
-  constructor(samples: readonly Sample[]) {
-    this.samples = samples;
-  }
-
-  of([operation, target]: Measured): Sample[] {
-    return this.samples.filter((sample) => sample.operation === operation && sample.target === target);
-  }
-
-  median(measured: Measured, field: Field): number {
-    return median(this.of(measured).map((sample) => fieldOf(sample, field)));
-  }
-
-  /** Divides the field of `measured` by that of `other` within each round, and returns the median of the quotients. */
-  ratio(measured: Measured, other: Measured, field: Field): number {
-    const others = this.of(other);
-    const quotients = this.of(measured).map((sample) => {
-      const divisor = others.find(({ round }) => round === sample.round);
-      return fieldOf(sample, field) / fieldOf(divisor, field);
-    });
-    return median(quotients);
-  }
-}
+/** Divides a figure of `ours` by that of `theirs` within each round, and returns the median of the quotients. */
+export const ratio = (ours: readonly Sample[], theirs: readonly Sample[], figure: Figure): number =>
+  median(
+    ours.flatMap((sample) =>
+      theirs.filter(({ round }) => round === sample.round).map((other) => figure(sample) / figure(other)),
+    ),
+  );
 
 /** The highest permitted CPU time of an operation, in relation to the release `before`. */
 const cpuBounds: Readonly<Record<string, number>> = { get: 0.97, create: 0.93, delete: 0.93 };
@@ -59,43 +35,33 @@ const verdict = (operation: string, toBefore: number): string => {
 };
 
 /** Returns a row for each operation. A cell is “–” if its target was not measured. */
-export function resultTable(results: Results): string {
-  const operations = new Set(results.samples.map(({ operation }) => operation));
-  const rows = [...operations].map((operation) => {
-    const value = (field: Field) => formatNumber(results.median([operation, 'service'], field));
-    const to = (target: string, field: Field) => results.ratio([operation, 'service'], [operation, target], field);
-    const expert = results.of([operation, 'fastify']).length > 0 ? 'fastify' : 'oidc-provider-postgres';
-    const failed = results.of([operation, 'service']).reduce((sum, sample) => sum + sample.failed, 0);
-    return [
+export function resultTable(samples: readonly Sample[]): string {
+  const rows = [...new Set(samples.map(({ operation }) => operation))].map((operation) => {
+    const of = (target: string) => samplesOf(samples, operation, target);
+    const service = of('service');
+    const value = (figure: Figure) => formatNumber(median(service.map(figure)));
+    const to = (target: string, figure: Figure) => formatNumber(ratio(service, of(target), figure));
+    const expert = of('fastify').length > 0 ? 'fastify' : 'oidc-provider-postgres';
+    return {
       operation,
-      value('rate'),
-      `${value('cpu')} + ${value('databaseCpu')}`,
-      verdict(operation, to('before', 'allCpu')),
-      ...[to(expert, 'rate'), to('express', 'rate'), to('bare', 'rate')].map(formatNumber),
-      value('p95'),
-      value('p99'),
-      formatNumber(to(expert, 'p99')),
-      `${value('memory')} (${formatNumber(to(expert, 'memory'))})`,
-      formatNumber(results.ratio([operation, 'large'], [operation, 'small'], 'p50')),
-      String(failed),
-    ];
+      'requests/s': value(({ rate }) => rate),
+      'CPU µs, Node + PostgreSQL': `${value(({ cpu }) => cpu)} + ${value(({ databaseCpu }) => databaseCpu)}`,
+      'CPU to before': verdict(
+        operation,
+        ratio(service, of('before'), ({ cpu, databaseCpu }) => cpu + databaseCpu),
+      ),
+      // The expert is `fastify` or `oidc-provider-postgres`.
+      'rate to expert': to(expert, ({ rate }) => rate),
+      'to express': to('express', ({ rate }) => rate),
+      'p95 ms': value(({ p95 }) => p95),
+      'p99 ms': value(({ p99 }) => p99),
+      'p99 to expert': to(expert, ({ p99 }) => p99),
+      'MB (to expert)': `${value(({ memory }) => memory)} (${to(expert, ({ memory }) => memory)})`,
+      'p50 large to small': formatNumber(ratio(of('large'), of('small'), ({ p50 }) => p50)),
+      failed: String(service.reduce((sum, { failed }) => sum + failed, 0)),
+    };
   });
-  return [columns, columns.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  const columns = Object.keys(rows[0] ?? {});
+  const lines = [columns, columns.map(() => '---'), ...rows.map((row) => Object.values(row))];
+  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
-
-/** “Expert” is `fastify` or `oidc-provider-postgres`. */
-const columns = [
-  'operation',
-  'requests/s',
-  'CPU µs, Node + PostgreSQL',
-  'CPU to before',
-  'rate to expert',
-  'to express',
-  'to bare',
-  'p95 ms',
-  'p99 ms',
-  'p99 to expert',
-  'MB (to expert)',
-  'p50 large to small',
-  'failed',
-];

@@ -75,54 +75,15 @@ export function bookingResponse(row: BookingRow, baseUrl: string, kind: 'read' |
 
 export const deletedResponse: Sent = { status: 204, body: undefined, headers: { 'Cache-Control': 'no-store' } };
 
-export interface Page<Item> {
-  readonly items: readonly Item[];
+interface Page {
+  readonly items: readonly BookingRow[];
   readonly total: number;
   readonly page: number;
   readonly size: number;
 }
 
-export const bookingsResponse = ({ items, ...page }: Page<BookingRow>, baseUrl: string, path: string): Sent =>
-  listResponse({ ...page, items: items.map((row) => bookingBody(row, baseUrl, true)) }, baseUrl, path);
-
-/** A bay with the times when it is free. */
-export interface FreeBay {
-  readonly id: string;
-  readonly name: string;
-  readonly bookable: boolean;
-  readonly location_id: string;
-  readonly location_name: string;
-  readonly facility_id: string;
-  readonly time_zone: string;
-  /** In milliseconds since 1970. */
-  readonly free: readonly (readonly [start: number, end: number])[];
-}
-
-export function availabilityResponse(page: Page<FreeBay>, asOf: Date, baseUrl: string, path: string): Sent {
-  const items = page.items.map((bay) => ({
-    bay: { id: bay.id, name: bay.name, bookable: bay.bookable },
-    location: {
-      id: bay.location_id,
-      name: bay.location_name,
-      facilityId: bay.facility_id,
-      timeZone: bay.time_zone,
-    },
-    free: bay.free.map(([start, end]) => ({
-      startDate: new Date(start).toISOString(),
-      endDate: new Date(end).toISOString(),
-    })),
-    _links: {},
-  }));
-  const { status, body, headers } = listResponse({ ...page, items }, baseUrl, path);
-  return {
-    status,
-    body: { items, asOf: asOf.toISOString(), ...body },
-    headers: { ...headers, 'Cache-Control': 'no-store' },
-  };
-}
-
 /** `path` is the path of the request with its query parameters. */
-function listResponse({ items, total, page, size }: Page<object>, baseUrl: string, path: string): Sent {
+export function bookingsResponse({ items, total, page, size }: Page, baseUrl: string, path: string): Sent {
   const pageCount = Math.ceil(total / size);
   const linkTo = (target: number) => {
     const url = new URL(path, baseUrl);
@@ -144,7 +105,14 @@ function listResponse({ items, total, page, size }: Page<object>, baseUrl: strin
     .join(', ');
   return {
     status: 200,
-    body: { items, _links, page, pageSize: size, pageCount, total },
+    body: {
+      items: items.map((row) => bookingBody(row, baseUrl, true)),
+      _links,
+      page,
+      pageSize: size,
+      pageCount,
+      total,
+    },
     headers: { ...readHeaders, Link },
   };
 }

@@ -5,18 +5,16 @@ import addFormats from 'ajv-formats';
 import express, { type NextFunction, type Request, type Response } from 'express';
 import knex, { type Knex } from 'knex';
 import {
-  availabilityResponse,
   type BookingRow,
   bookingColumns,
   bookingResponse,
   bookingsResponse,
   commonHeaders,
   deletedResponse,
-  type FreeBay,
   type Sent,
 } from './bodies.ts';
 import { type Body, changeOf, hasValidTimes, newBooking, updatedBooking } from './changes.ts';
-import { jsonOfRanges, openings } from './hours.ts';
+import { openings } from './hours.ts';
 import { observe } from './observe.ts';
 import { endWithParent, programOptions } from './program.ts';
 import { bodySchema } from './schemas.ts';
@@ -58,78 +56,39 @@ app.get('/api/bookings/:id', async (request, response) => {
   send(response, bookingResponse(row, baseUrl, 'read'));
 });
 
-type Range = readonly [start: number, end: number];
-interface PlaceRow extends Omit<FreeBay, 'free'> {
-  readonly openings: readonly Range[] | null;
-}
-/** A booking or a hold of a bay, or a closure of bays or of a location. */
-interface TakenRow extends Pick<BookingRow, 'start_date' | 'end_date'> {
-  readonly bay_id?: string;
-  readonly bay_ids?: readonly string[] | null;
-  readonly location_id?: string | null;
-}
-type Times = readonly [start: string, end: string];
-
-const findPlaces = (on: Knex, caller: Caller, times: Times, filter: object): Promise<PlaceRow[]> =>
-  on('bay')
-    .join('location', { 'location.facility_id': 'bay.facility_id', 'location.id': 'bay.location_id' })
-    .join('facility', 'facility.id', 'bay.facility_id')
-    .whereIn('bay.facility_id', caller.facilities)
-    .where({ ...filter, 'bay.removed_at': null })
-    .select('bay.id', 'bay.name', 'bookable', 'bay.location_id', 'location.name as location_name', 'bay.facility_id')
-    .select('time_zone', db.raw(`${jsonOfRanges(openings('?', '?'))} as openings`, [...times]))
-    .orderBy('bay.name_order');
-
-/** Finds everything that takes time of the bays, apart from the booking `exceptId`. */
-async function findTaken(
-  on: Knex,
-  places: readonly PlaceRow[],
-  [start, end]: Times,
-  exceptId = '',
-): Promise<TakenRow[]> {
-  const ofFacilities = (table: string) =>
-    on(table)
-      .whereIn('facility_id', [...new Set(places.map(({ facility_id }) => facility_id))])
-      // Both ends of instants count, as in the index of the constraint.
-      .whereRaw(
-        `tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)
-          && tstzrange(:start, :end, case when :start = :end::timestamptz then '[]' else '[)' end)`,
-        { start, end },
-      );
-  const ofBays = (table: string) => {
-    const bayIds = places.map(({ id }) => id);
-    return ofFacilities(table).whereIn('bay_id', bayIds).select('id', 'bay_id', 'start_date', 'end_date');
-  };
-  const bookings = await ofBays('booking').whereRaw(
-    'hashtextextended(bay_id, 0) = any(array(select hashtextextended(id, 0) from unnest(?::text[]) id))',
-    [places.map(({ id }) => id)],
-  );
-  const holds = await ofBays('booking_hold').where('expires_at', '>', new Date());
-  const closures = await ofFacilities('booking_closure').select('bay_ids', 'location_id', 'start_date', 'end_date');
-  return [...bookings.filter(({ id }) => id !== exceptId), ...holds, ...closures];
-}
-
-function gapsOf({ id, location_id, openings }: PlaceRow, [start, end]: Range, taken: readonly TakenRow[]): Range[] {
-  let gaps = (openings ?? [[start, end]]).map(([from, to]): Range => [Math.max(from, start), Math.min(to, end)]);
-  for (const { bay_id, bay_ids, location_id: location, start_date, end_date } of taken) {
-    if (bay_id !== id && location !== location_id && !bay_ids?.includes(id)) continue;
-    gaps = gaps.flatMap(([from, to]): Range[] => [
-      [from, Math.min(to, start_date.getTime())],
-      [Math.max(from, end_date.getTime()), to],
-    ]);
-  }
-  return gaps.filter(([from, to]) => from < to).sort(([a], [b]) => a - b);
-}
-
 /** Locks the bay and returns it. Throws an HttpError if the bay cannot be booked at the times of the body. */
 async function lockAndLook(trx: Knex.Transaction, caller: Caller, body: Body, bookingId: string | undefined) {
   const { bayId = '', startDate = '', endDate = '' } = body;
-  const [start, end] = [Date.parse(startDate), Date.parse(endDate)];
   await trx('bay').whereIn('facility_id', caller.facilities).where({ id: bayId }).forNoKeyUpdate().first('id');
-  const [place] = await findPlaces(trx, caller, [startDate, endDate], { 'bay.id': bayId });
-  if (!place?.bookable) throw new HttpError(400);
-  const [gap] = gapsOf(place, [start, end], await findTaken(trx, [place], [startDate, endDate], bookingId));
-  if (gap?.[0] !== start || gap[1] !== end) throw new HttpError(400);
+  const times = [startDate, endDate];
+  const isOpen = `coalesce((${openings('?', '?')}) @> tstzrange(?, ?), location.opening_hours is null) as is_open`;
+  const place = await trx('bay')
+    .join('location', { 'location.facility_id': 'bay.facility_id', 'location.id': 'bay.location_id' })
+    .join('facility', 'facility.id', 'bay.facility_id')
+    .whereIn('bay.facility_id', caller.facilities)
+    .where({ 'bay.id': bayId, 'bay.removed_at': null, bookable: true })
+    .first('bay.facility_id', 'bay.location_id', db.raw(isOpen, [...times, ...times]));
+  if (!place?.is_open) throw new HttpError(400);
+  const { facility_id, location_id } = place;
+  const overlapping = (table: string) =>
+    trx(table)
+      .where({ facility_id })
+      // Both ends of instants count, as in the index of the constraint.
+      .whereRaw(
+        `tstzrange(start_date, end_date, case when start_date = end_date then '[]' else '[)' end)
+          && tstzrange(?, ?, case when ? = ?::timestamptz then '[]' else '[)' end)`,
+        [...times, ...times],
+      );
+  const taken = [
+    ...(await overlapping('booking')
+      .whereRaw('bay_id = ? and hashtextextended(bay_id, 0) = hashtextextended(?, 0)', [bayId, bayId])
+      .select('id')),
+    ...(await overlapping('booking_hold').where({ bay_id: bayId }).where('expires_at', '>', new Date()).select('id')),
+    ...(await overlapping('booking_closure')
+      .whereRaw('(location_id = ? or ? = any(bay_ids))', [location_id, bayId])
+      .select('id')),
+  ];
+  if (taken.some(({ id }) => id !== bookingId)) throw new HttpError(400);
   return place;
 }
 
@@ -179,14 +138,8 @@ app.delete('/api/bookings/:id', async ({ params: { id } }, response) => {
 });
 
 app.get('/api/bookings', async ({ query: parameters, originalUrl }, response) => {
-  const {
-    locationIds = '',
-    startDate = '',
-    endDate = '',
-    page: number,
-    pageSize,
-  } = parameters as Record<string, string>;
-  const [page, size] = [Number(number ?? 1), Number(pageSize ?? 50)];
+  const { locationIds = '', startDate = '', endDate = '', ...rest } = parameters as Record<string, string>;
+  const [page, size] = [Number(rest.page ?? 1), Number(rest.pageSize ?? 50)];
   const query = db('booking')
     .whereIn('facility_id', response.locals.caller.facilities)
     .whereIn('location_id', [locationIds])
@@ -199,19 +152,6 @@ app.get('/api/bookings', async ({ query: parameters, originalUrl }, response) =>
     .limit(size)
     .offset((page - 1) * size);
   send(response, bookingsResponse({ items, total: Number(count?.total), page, size }, baseUrl, originalUrl));
-});
-
-app.get('/api/booking-availability', async ({ query, originalUrl }, response) => {
-  const { locationIds, startDate = '', endDate = '' } = query as Record<string, string>;
-  const asOf = new Date();
-  const start = Math.max(Date.parse(startDate), asOf.getTime());
-  const times = [new Date(start).toISOString(), endDate] as const;
-  const places = await findPlaces(db, response.locals.caller, times, { 'bay.location_id': locationIds });
-  const taken = await findTaken(db, places, times);
-  const freeOf = (place: PlaceRow) => (place.bookable ? gapsOf(place, [start, Date.parse(endDate)], taken) : []);
-  const items = places.map((place) => ({ ...place, free: freeOf(place) }));
-  const page = { items, total: items.length, page: 1, size: 200 };
-  send(response, availabilityResponse(page, asOf, baseUrl, originalUrl));
 });
 
 app.use(

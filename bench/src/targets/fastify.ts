@@ -4,7 +4,7 @@ import { type FastifyRequest, fastify } from 'fastify';
 import { commonHeaders } from './bodies.ts';
 import { observe } from './observe.ts';
 import { endWithParent, programOptions } from './program.ts';
-import { availabilitySchema, bodySchema, bookingSchema, listSchema } from './schemas.ts';
+import { bodySchema, bookingSchema, listSchema } from './schemas.ts';
 import { type ApiRequest, openStore } from './store.ts';
 import { type Caller, createVerifier } from './tokens.ts';
 
@@ -30,7 +30,6 @@ const routes = [
   ['PUT', '/api/bookings/:id', store.update, bookingSchema],
   ['DELETE', '/api/bookings/:id', store.delete, undefined],
   ['GET', '/api/bookings', store.search, listSchema],
-  ['GET', '/api/booking-availability', store.availability, availabilitySchema],
 ] as const;
 // The hook applies to the routes inside this function only, so `/ready` needs no token.
 app.register(async (api) => {

@@ -17,9 +17,3 @@ export const openings = (from: string, to: string): string => `case when locatio
         where exception ->> 'date' = to_char(day, 'YYYY-MM-DD')),
       location.opening_hours -> 'weekly' -> to_char(day, 'FMday'), '[]')) hours
 ) end`;
-
-/** Returns the SQL for the ranges of a multirange as JSON: pairs of milliseconds since 1970. */
-export const jsonOfRanges = (multirange: string): string => `(
-  select json_agg(array[extract(epoch from lower(part)) * 1000, extract(epoch from upper(part)) * 1000])
-  from unnest(${multirange}) part
-)`;

@@ -1,27 +1,17 @@
 // Serves oidc-provider with its defaults, rotation of refresh tokens, and a simple adapter for PostgreSQL. Like the
 // library's example adapter for knex, the adapter stores everything in one table and runs one query for each call. The
 // server logs and counts requests as the service does.
-import { randomUUID } from 'node:crypto';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import Provider, { type Adapter, type AdapterPayload } from 'oidc-provider';
 import pg from 'pg';
 import { observe } from './observe.ts';
 import { endWithParent, programOptions } from './program.ts';
 
-export interface TokenPeerOptions {
-  readonly port: number;
-  readonly databaseUrl: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-  readonly scope: string;
-  readonly audience: string;
-  /** The private ES256 key as JWK. */
-  readonly key: Record<string, string>;
-  readonly redirectUri: string;
-}
-
-const options = programOptions<TokenPeerOptions>();
-const { port, clientId, scope, audience } = options;
+type Setting = 'databaseUrl' | 'client_id' | 'client_secret' | 'scope' | 'audience' | 'redirectUri';
+const options = programOptions<Record<Setting, string> & { port: number }>();
+const { port, client_id, client_secret, scope, audience } = options;
+const key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' });
 const tokenLifetime = 3600;
 const accountId = 'acc-bench-service';
 const pool = new pg.Pool({ connectionString: options.databaseUrl, max: 10 });
@@ -74,10 +64,10 @@ function createAdapter(model: string): Adapter {
 
 const withoutExpiry = 0;
 await createAdapter('Client').upsert(
-  clientId,
+  client_id,
   {
-    client_id: clientId,
-    client_secret: options.clientSecret,
+    client_id,
+    client_secret,
     grant_types: ['client_credentials', 'refresh_token', 'authorization_code'],
     redirect_uris: [options.redirectUri],
     token_endpoint_auth_method: 'client_secret_post',
@@ -87,7 +77,7 @@ await createAdapter('Client').upsert(
 );
 const provider = new Provider(`http://127.0.0.1:${port}`, {
   adapter: createAdapter,
-  jwks: { keys: [{ ...options.key, kid: 'bench', use: 'sig', alg: 'ES256' }] },
+  jwks: { keys: [{ ...key, kid: 'bench', use: 'sig', alg: 'ES256' }] },
   features: {
     devInteractions: { enabled: false },
     clientCredentials: { enabled: true },
@@ -112,9 +102,9 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
 
 /** Creates a refresh token, as at the end of an authorization request. */
 async function createRefreshToken(): Promise<string> {
-  const client = await provider.Client.find(clientId);
+  const client = await provider.Client.find(client_id);
   if (!client) throw new Error('the client was not stored');
-  const grant = new provider.Grant({ accountId, clientId });
+  const grant = new provider.Grant({ accountId, clientId: client_id });
   grant.addOIDCScope('openid offline_access');
   grant.addResourceScope(audience, scope);
   const grantId = await grant.save();
@@ -128,7 +118,7 @@ createServer(async (request, response) => {
   if (request.url === '/ready') return void response.end();
   const requestId = randomUUID();
   const route = request.url;
-  observe(request, response, () => ({ requestId, route, caller: { clientId } }));
+  observe(request, response, () => ({ requestId, route, caller: { clientId: client_id } }));
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://bench');
   if (pathname !== '/refresh-tokens') return void handle(request, response);
   const created: string[] = [];

@@ -12,7 +12,6 @@ export const bodySchema = {
 } as const;
 
 const string = { type: 'string' } as const;
-const boolean = { type: 'boolean' } as const;
 const objectOf = <const Properties>(properties: Properties) => ({ type: 'object', properties }) as const;
 const integer = { type: 'integer' } as const;
 const link = objectOf({ method: string, href: string });
@@ -25,22 +24,11 @@ export const bookingSchema = objectOf({
   _links: links,
 });
 
-const listOf = <const Item, const Others extends object>(item: Item, others: Others) =>
-  objectOf({
-    items: { type: 'array', items: item },
-    ...others,
-    _links: links,
-    page: integer,
-    pageSize: integer,
-    pageCount: integer,
-    total: integer,
-  });
-export const listSchema = listOf(bookingSchema, {});
-
-const freeBay = objectOf({
-  bay: objectOf({ id: string, name: string, bookable: boolean }),
-  location: objectOf({ id: string, name: string, facilityId: string, timeZone: string }),
-  free: { type: 'array', items: objectOf({ startDate: string, endDate: string }) },
+export const listSchema = objectOf({
+  items: { type: 'array', items: bookingSchema },
   _links: links,
+  page: integer,
+  pageSize: integer,
+  pageCount: integer,
+  total: integer,
 });
-export const availabilitySchema = listOf(freeBay, { asOf: string });

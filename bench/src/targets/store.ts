@@ -1,16 +1,8 @@
-// Runs the statements of the targets `bare` and `fastify`: named, and sent without waiting for each other.
+// Runs the statements of the target `fastify`: named, and sent without waiting for each other.
 import pg from 'pg';
-import {
-  availabilityResponse,
-  type BookingRow,
-  bookingColumns,
-  bookingResponse,
-  bookingsResponse,
-  deletedResponse,
-  type FreeBay,
-} from './bodies.ts';
+import { type BookingRow, bookingColumns, bookingResponse, bookingsResponse, deletedResponse } from './bodies.ts';
 import { type Body, changeOf, hasValidTimes, newBooking, type Place, updatedBooking } from './changes.ts';
-import { jsonOfRanges, openings } from './hours.ts';
+import { openings } from './hours.ts';
 import type { PeerOptions } from './program.ts';
 import { type Caller, HttpError } from './tokens.ts';
 
@@ -33,7 +25,6 @@ const closures = `booking_closure where facility_id = $1::text and end_date > $3
   and ${range} && ${wanted}`;
 const places = `bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
   join facility on facility.id = bay.facility_id`;
-const open = openings('$3', '$4');
 
 const numbered = (names: readonly string[], from: number) => names.map((_name, index) => `$${index + from}`).join(', ');
 const logged = (row: object, from: number) => {
@@ -52,7 +43,7 @@ const statements = {
   look: `select bay.facility_id, bay.location_id,
     exists (select from ${taken} and id is distinct from $5::uuid)
       or exists (select from ${holds}) or exists (select from ${closures})
-      or not bookable or not coalesce((${open}) @> ${wanted}, location.opening_hours is null) as "isTaken"
+      or not bookable or not coalesce((${openings('$3', '$4')}) @> ${wanted}, location.opening_hours is null) as "isTaken"
     from ${places} where bay.facility_id = $1::text and bay.id = $2::text and bay.removed_at is null`,
   create: `${logged(anyChange, bookingColumns.length + 1)}
     insert into booking (${bookingColumns.join(', ')}) values (${numbered(bookingColumns, 1)})`,
@@ -63,15 +54,6 @@ const statements = {
   update: `${logged(anyChange, updatedColumns.length + 3)} update booking set ${set} where facility_id = $1 and id = $2`,
   search: `select ${columns} from booking where ${located} order by start_date, id limit $5 offset $6`,
   searchCount: `select count(*)::int as total from booking where ${located}`,
-  availability: `select bay.id, bay.name, bookable, bay.location_id, location.name as location_name, bay.facility_id,
-      time_zone, case when bookable and $3::timestamptz < $4::timestamptz then ${jsonOfRanges(`
-        coalesce(${open}, tstzmultirange(tstzrange($3, $4))) * tstzmultirange(tstzrange($3, $4))
-        - coalesce((select range_agg(${range}) from (
-            select start_date, end_date from ${taken}
-            union all select start_date, end_date from ${holds} union all select start_date, end_date from ${closures}
-          ) taken), '{}')`)} end as free
-    from ${places} where bay.facility_id = $1::text and bay.location_id = $2::text and bay.removed_at is null
-    order by bay.name_order, bay.name collate "C", bay.id collate "C"`,
 } as const;
 
 type Name = keyof typeof statements;
@@ -208,13 +190,6 @@ export async function openStore({ databaseUrl, baseUrl }: PeerOptions) {
       const [counted] = isLast ? [] : await run<{ total: number }>(pool, 'searchCount', filter);
       const total = counted?.total ?? offset + items.length;
       return bookingsResponse({ items, total, page, size }, baseUrl, path);
-    },
-    availability: async ({ caller, query: { locationIds, startDate = '', endDate }, path }: ApiRequest) => {
-      const asOf = new Date();
-      const from = new Date(Math.max(Date.parse(startDate), asOf.getTime()));
-      const values = [permitted(locationIds, caller, 404), locationIds, from, endDate];
-      const items = await run<FreeBay>(pool, 'availability', values);
-      return availabilityResponse({ items, total: items.length, page: 1, size: 200 }, asOf, baseUrl, path);
     },
   };
 }

@@ -10,14 +10,6 @@ export interface Caller {
   readonly facilities: readonly string[];
 }
 
-interface Verified extends Caller {
-  readonly isPermitted: boolean;
-  readonly issuedAt: number;
-  readonly expiresAt: number;
-  /** The hashes under which the list of revocations can contain the token. */
-  readonly rights: readonly string[];
-}
-
 export class HttpError extends Error {
   readonly statusCode: number;
   constructor(statusCode: number) {
@@ -30,7 +22,7 @@ export class HttpError extends Error {
 export async function createVerifier({ jwksUri, issuer, audience, scope }: PeerOptions) {
   const { keys } = (await (await fetch(jwksUri)).json()) as { keys: [JsonWebKey] };
   const key = createPublicKey({ key: keys[0], format: 'jwk' });
-  const verified = new Map<string, Verified>();
+  const verified = new Map<string, ReturnType<typeof verify>>();
   const revoked = new Map<string, number>();
 
   const readRevocations = async (): Promise<void> => {
@@ -41,7 +33,7 @@ export async function createVerifier({ jwksUri, issuer, audience, scope }: PeerO
   await readRevocations();
   setInterval(() => readRevocations().catch(() => {}), 5_000).unref();
 
-  function verify(authorization: string): Verified {
+  function verify(authorization: string) {
     const token = authorization.slice('Bearer '.length);
     const claims = jwt.verify(token, key, { algorithms: ['ES256'], issuer, audience }) as jwt.JwtPayload;
     const { client_id: clientId, sub: subject = clientId, facilities, jti, grant_id: grantId } = claims;
@@ -55,6 +47,7 @@ export async function createVerifier({ jwksUri, issuer, audience, scope }: PeerO
       isPermitted: claims.scope.split(' ').includes(scope),
       issuedAt: claims.iat ?? 0,
       expiresAt: (claims.exp ?? 0) * 1000,
+      /** The hashes under which the list of revocations can contain the token. */
       rights: rights.map((right) => hash('sha256', right, 'base64url')),
     };
   }
