@@ -1,5 +1,5 @@
-// Verifies a request's access token, which must be a JWT access token (RFC 9068), and decides whether its scopes and the
-// sign-in of its user allow the request.
+// Verifies a request's access token, which must be a JWT (RFC 9068), and decides whether its scopes and the sign-in of
+// its user allow the request.
 //
 // A token that is bound to a key is sent with the scheme DPoP and a proof (dpop.ts). Any other token is sent with the
 // scheme Bearer (RFC 6750).
