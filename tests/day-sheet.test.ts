@@ -162,11 +162,31 @@ describeInChromium('the day sheet', () => {
     await press(page, 'Changes');
     await page.locator('.history li').first().waitFor();
     const history = await page.locator('.history li').allTextContents();
-    expect(history[0]).toMatch(/^Cancelled by you.*Ada, Bay 3, 18:00–20:00$/);
-    expect(history.at(-1)).toMatch(/^Booked by acc-manager-north with demo-pat-north-manage.*Ada/);
+    expect(history[0]).toMatch(/^Cancelled by Nora North \(you\).*Ada, Bay 3, 18:00–20:00$/);
+    expect(history.at(-1)).toMatch(/^Booked by Demo token to manage, North Range \(North Facility Manager\).*Ada/);
+    await page.keyboard.press('Escape');
+
+    const metadata = { phone: '+45 1', players: '4', attendance: 'waiting' };
+    const half = await book(date, 'bay-n1-09', 'Half', '08:00', '08:30', { metadata });
+    const [name, time] = ['strong', '.inside > bdi'].map((part) => booking(page, 'Half').locator(part));
+    const [nameBox, timeBox] = [await name?.boundingBox(), await time?.boundingBox()];
+    expect(Math.abs((nameBox?.y ?? 0) - (timeBox?.y ?? 99))).toBeLessThan(6);
+    await booking(page, 'Half').click();
+    await dialog(page).getByText('players: 4').waitFor();
+    await fill(page, { Note: 'Left-handed', Phone: '' });
+    await press(page, 'Save');
+    await expectNames(page, 'Half', ['Half 08:00–08:30 waiting Left-handed, Bay 9']);
+    await closed(page);
+    await booking(page, 'Half').click();
+    await dialog(page).getByLabel('Attendance').selectOption('No-show');
+    await press(page, 'Save');
+    await expectNames(page, 'Half', ['Half 08:00–08:30 No-show Left-handed, Bay 9']);
+    expect(await system.call('GET', `/api/bookings/${half.id}`)).toMatchObject({
+      metadata: { players: '4', note: 'Left-handed', attendance: 'no-show' },
+    });
+    await closed(page);
 
     const { id } = await book(date, 'bay-n1-01', 'Undone', '10:00', '11:00');
-    await page.keyboard.press('Escape');
     await booking(page, 'Undone').waitFor();
     await drag(page, ['bay-n1-01', 10.2], ['bay-n1-02', 10.2]);
     await page.mouse.up();
@@ -626,10 +646,12 @@ describeInChromium('the day sheet', () => {
     await press(page, 'List');
     expect(await page.locator('.list tbody tr').allTextContents()).toEqual([
       '12:00–13:00Bay 3Closed: Net torn',
-      '10:00–11:00Bay 1Søren',
+      '10:00–11:00Bay 1Søren+45 1234Left-handed',
       '10:00–11:00Bay 2Grace',
     ]);
-    expect(await page.locator('.list .filtered').allTextContents()).toEqual(['10:00–11:00Bay 1Søren']);
+    expect(await page.locator('.list .filtered').allTextContents()).toEqual([
+      '10:00–11:00Bay 1Søren+45 1234Left-handed',
+    ]);
     expect(await findViolations(page)).toEqual([]);
     await press(page, 'Grid');
     await page.getByLabel('Lock the sheet').check();

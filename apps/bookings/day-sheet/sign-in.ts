@@ -33,8 +33,10 @@ interface Saved extends Place {
 
 const storageKey = 'day-sheet';
 const setting = (name: string): string => document.body.dataset[name] ?? '';
-const issuer = new URL(setting('issuer'));
-const client: oauth.Client = { client_id: setting('clientId') };
+export const issuerUrl = setting('issuer');
+const issuer = new URL(issuerUrl);
+export const clientId = setting('clientId');
+const client: oauth.Client = { client_id: clientId };
 export const serviceUrl = setting('baseUrl');
 const redirectUri = `${serviceUrl}/day/`;
 const pagePath = new URL(`${serviceUrl}/day`).pathname;

@@ -70,13 +70,17 @@ export interface ChosenBookings {
 
 type Bookings = { readonly bookings: readonly SheetBooking[] };
 
-const bodyOf = ({ id }: SheetBooking, { bayId, userAlias, startDate, endDate }: BookingValues) => ({
+const bodyOf = ({ id }: SheetBooking, { bayId, userAlias, startDate, endDate, metadata }: BookingValues) => ({
   id,
   bayId,
   userAlias,
   startDate,
   endDate,
+  ...(metadata && { metadata }),
 });
+
+/** The service keeps the metadata that a request leaves out. */
+const unchanged = ({ metadata: _, ...booking }: SheetBooking): BookingValues => booking;
 
 /** Bookings that have ended stay as they are. */
 const changeableOf = (bookings: readonly SheetBooking[], { scope }: ChosenBookings) =>
@@ -107,7 +111,7 @@ function targetOf(chosen: ChosenBookings, requested?: BookingValues) {
         const removed = idsOf(bookings, chosen);
         const rest = changeableOf(bookings, chosen).filter((one) => !removed.includes(one.id));
         if (rest.length === 0) await api.groups.delete(groupId, options);
-        else await api.groups.replace(groupId, { bookings: rest.map((one) => bodyOf(one, one)) }, options);
+        else await api.groups.replace(groupId, { bookings: rest.map((one) => bodyOf(one, unchanged(one))) }, options);
       },
     };
   return {
@@ -137,7 +141,7 @@ export async function changeBookings(
     const changedIds = idsOf(changeable, chosen);
     const write = (changeOf: (booking: SheetBooking) => BookingValues, ifMatch: string): Promise<string> => {
       // A group keeps only the bookings that the request names.
-      const bodies = changeable.map((one) => bodyOf(one, changedIds.includes(one.id) ? changeOf(one) : one));
+      const bodies = changeable.map((one) => bodyOf(one, changedIds.includes(one.id) ? changeOf(one) : unchanged(one)));
       return target.write(bodies, ifMatch).catch((error) => {
         throw hasStatus(error, 404, 412) ? error : new RejectedBookings(error, bodies);
       });
@@ -145,7 +149,7 @@ export async function changeBookings(
     const newEtag = await write(change, etag);
     const changed = targetOf({ ...chosen, booking: { ...chosen.booking, ...change(chosen.booking) } });
     return async () => {
-      await ifUnchanged(changed, () => write((before) => before, newEtag));
+      await ifUnchanged(changed, () => write(unchanged, newEtag));
     };
   });
 }

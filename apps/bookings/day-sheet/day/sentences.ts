@@ -1,6 +1,7 @@
 // Describes changes and problems of the API in sentences that name the bay, the time and the other party.
 import type { Problem } from '@bay-booking/client';
 import { weekdays } from '../../src/opening-hours/hours.ts';
+import { describeMetadataChange } from './customer.ts';
 import { bayNameOf, type Day, type SheetBooking } from './day.ts';
 import { clockAt, timeOf } from './time.ts';
 
@@ -53,12 +54,16 @@ const labels: Readonly<Record<string, string>> = {
   externalBookingId: 'reference',
   reason: 'reason',
   groupId: 'group',
+  metadata: 'customer data',
   exceptions: 'list of exceptions',
   ...Object.fromEntries(weekdays.map((weekday) => [weekday, `entry for ${titleOf(weekday)}`])),
 };
 
 /** Says how a field has changed, such as `the bay from Bay 1 to Bay 4`. */
 export function describeChange(field: string, before: unknown, after: unknown, day: Day): string {
+  if (field === 'metadata') return describeMetadataChange(before, after);
+  // Groups have no names.
+  if (field === 'groupId') return before === after ? '' : after ? 'now in a group' : 'no longer in the group';
   const shown = (value: unknown): string => {
     if (value === null || value === undefined || value === '') return field === 'bayIds' ? 'all bays' : 'nothing';
     if (field === 'bayId' || field === 'bayIds')

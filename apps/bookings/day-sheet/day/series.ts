@@ -1,6 +1,7 @@
 // Calculates series: the dates of a weekly series, which of them are not free, and which bookings a change is for.
 import type { CreateBooking } from '@bay-booking/client';
 import type { Period } from '../../src/time/interval.ts';
+import { changedLike } from './customer.ts';
 import { bayNameOf, type Day, type SheetBooking } from './day.ts';
 import { type Description, SentenceError } from './sentences.ts';
 import { dateAt, instantAt, moveLike, shortDateAt, type WallTime } from './time.ts';
@@ -92,10 +93,10 @@ export function bookingsInScope<Member extends SheetBooking>(
   });
 }
 
-/** What a change of a booking sets. */
-export type BookingValues = Pick<SheetBooking, 'bayId' | 'userAlias' | 'startDate' | 'endDate'>;
+/** What a change of a booking sets. The metadata stays if it is left out. */
+export type BookingValues = Pick<SheetBooking, 'bayId' | 'userAlias' | 'startDate' | 'endDate' | 'metadata'>;
 
-/** Moves each booking of a group by as many bays and minutes as the changed one, and gives it the same name. */
+/** Moves each booking of a group by as many bays and minutes as the changed one, and edits the same fields. */
 export function movedLike(
   original: SheetBooking,
   change: BookingValues,
@@ -106,7 +107,7 @@ export function movedLike(
   /** Each booking keeps its wall-clock time, also if the clocks change between the dates. */
   const shift = (time: string, from: string, to: string) =>
     new Date(moveLike(Date.parse(time), Date.parse(from), Date.parse(to), day.timeZone)).toISOString();
-  return ({ bayId, userAlias, startDate, endDate }) => {
+  return ({ bayId, userAlias, startDate, endDate, metadata }) => {
     const index = indexOf(bayId);
     const target = bays === 0 ? bayId : index >= 0 && day.bays[index + bays]?.id;
     if (!target)
@@ -121,6 +122,7 @@ export function movedLike(
       bayId: target,
       userAlias: change.userAlias === original.userAlias ? userAlias : change.userAlias,
       ...moved,
+      ...(change.metadata && { metadata: changedLike({ metadata }, original, change.metadata) }),
     };
   };
 }

@@ -18,6 +18,7 @@ import {
 import { rangeOf, shortDateAt } from '../day/time.ts';
 import { button, h, notify } from '../dom.ts';
 import type { FormDraft } from '../sign-in.ts';
+import { customerFields, readCustomer } from './customer-fields.ts';
 import { type Form, formField, openForm } from './form.ts';
 import { showHistory } from './history.ts';
 import { readTimes, timeFields } from './time-fields.ts';
@@ -57,6 +58,7 @@ export function openNewBooking({ day }: FormContext, initial: ProposedBooking, d
         formField('text', 'userAlias', 'Name', '', { required: true, maxlength: 256 }),
         formField('checkboxes', 'bayId', 'Bays', initial.bayIds, { options: offeredBays(day) }),
         ...timeFields(day, initial),
+        ...customerFields(),
         formField('text', 'externalBookingId', 'Reference (optional)', '', { maxlength: 256 }),
         formField('number', 'weeks', 'Repeat weekly: number of weeks', '1', {
           min: 1,
@@ -127,8 +129,10 @@ function readSeries(values: FormData, day: Day, initial: ProposedBooking): reado
   const skipped = times.find(({ startDate, endDate }) => startDate >= endDate);
   if (skipped)
     throw new SentenceError(`On ${shortDateAt(skipped.startDate, day.timeZone)}, no time remains.`, 'endDate');
+  const metadata = readCustomer(values);
   return bookingsOf(times, bayIds, {
     userAlias: readText(values, 'userAlias'),
+    ...(metadata && { metadata }),
     ...(reference && { externalBookingId: reference }),
   });
 }
@@ -146,7 +150,7 @@ async function findProblems(requested: readonly CreateBooking[], day: Day): Prom
 
 export function openBooking(context: FormContext, original: SheetBooking, draft?: FormDraft): void {
   const { day, mayWrite } = context;
-  const { id, groupId, userAlias, bayId, startDate, endDate, externalBookingId, metadata } = original;
+  const { id, groupId, userAlias, bayId, startDate, endDate, externalBookingId } = original;
   const bays = new Map([[bayId, bayNameOf(day, bayId)], ...offeredBays(day)]);
   const name = nameOf(original);
   const choiceOf = (values: FormData) => {
@@ -163,9 +167,9 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
         formField('text', 'userAlias', 'Name', userAlias, { maxlength: 256 }),
         formField('select', 'bayId', 'Bay', bayId, { options: [...bays] }),
         ...timeFields(day, { start: startDate, end: endDate }),
+        ...customerFields(original),
         groupId !== undefined && mayWrite && formField('select', 'scope', 'Apply to', 'one', { options: seriesScopes }),
         externalBookingId !== undefined && h('p', {}, `Reference: ${externalBookingId}`),
-        ...Object.entries(metadata ?? {}).map(([key, value]) => h('p', {}, `${key}: ${value}`)),
       ],
       submitLabel: mayWrite && 'Save',
       buttons: [
@@ -174,11 +178,13 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
       ],
       save: async (values) => {
         const times = readTimes(values, day, { start: startDate, end: endDate });
+        const metadata = readCustomer(values, original);
         const change: BookingValues = {
           userAlias: readText(values, 'userAlias', userAlias),
           bayId: readText(values, 'bayId', bayId),
           startDate: times.startDate,
           endDate: times.endDate,
+          ...(metadata && { metadata }),
         };
         const chosen = choiceOf(values);
         await changeBookings(chosen, chosen.scope === 'one' ? () => change : movedLike(original, change, day));

@@ -5,7 +5,16 @@ import { ChangedMeanwhile, type Description } from '../day/sentences.ts';
 import { button, type Child, h, keepToast } from '../dom.ts';
 import { drafts, type FormDraft } from '../sign-in.ts';
 
-type FieldType = 'text' | 'datetime-local' | 'number' | 'select' | 'checkboxes' | 'checkbox' | 'textarea';
+type FieldType =
+  | 'text'
+  | 'tel'
+  | 'email'
+  | 'datetime-local'
+  | 'number'
+  | 'select'
+  | 'checkboxes'
+  | 'checkbox'
+  | 'textarea';
 type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
 export interface FieldOptions {

@@ -1,10 +1,14 @@
 // Shows who changed a booking, or all bookings of the day, cancelled ones included.
 import type { BookingHistory, History } from '@bay-booking/client';
 import { api } from '../api.ts';
+import { readPeople } from '../data/people.ts';
+import { type Customer, customerTexts } from '../day/customer.ts';
 import { bayNameOf, type Day, type SheetBooking } from '../day/day.ts';
+import { describeActor, type People } from '../day/people.ts';
 import { describeChange } from '../day/sentences.ts';
 import { clockAt, rangeOf, shortDateAt } from '../day/time.ts';
 import { type Child, h, listOf } from '../dom.ts';
+import { clientId } from '../sign-in.ts';
 import { openForm } from './form.ts';
 
 type HistoryEntry = BookingHistory['items'][number] | History['items'][number];
@@ -16,10 +20,10 @@ const actions = {
   erased: 'Personal data erased',
 } as const;
 
-function actorOf({ actor: { clientId, subject } }: HistoryEntry, ownSubject: string): string {
-  if (!clientId) return 'the service itself';
-  if (subject === ownSubject) return 'you';
-  return subject && subject !== clientId ? `${subject} with ${clientId}` : clientId;
+/** Each name has its own direction. */
+function actorOf({ actor }: HistoryEntry, people: People | undefined, subject: string): Child[] {
+  const [name, more] = describeActor(actor, people, { clientId, subject }).map((text) => h('bdi', {}, text));
+  return more ? [name, ' (', more, ')'] : [name];
 }
 
 /** The state that a creation begins or a deletion ends. */
@@ -27,11 +31,13 @@ function stateOf({ changes }: HistoryEntry, side: 'from' | 'to', day: Day): Chil
   const fieldOf = (field: string) => String(changes[field]?.[side] ?? '');
   const times = { startDate: fieldOf('startDate'), endDate: fieldOf('endDate') };
   const range = times.endDate && rangeOf(times, day);
-  return listOf(fieldOf('userAlias').trim(), bayNameOf(day, fieldOf('bayId')), range, fieldOf('externalBookingId'));
+  const customer = customerTexts({ metadata: changes.metadata?.[side] } as Customer);
+  const bay = bayNameOf(day, fieldOf('bayId'));
+  return listOf(fieldOf('userAlias').trim(), bay, range, fieldOf('externalBookingId'), ...customer);
 }
 
 /** `name` says whose booking was changed, where the list has several. */
-function entryElement(entry: HistoryEntry, day: Day, subject: string, name: string | undefined): HTMLElement {
+function entryElement(entry: HistoryEntry, day: Day, actor: Child[], name: string | undefined): HTMLElement {
   const { action, at } = entry;
   const changes = Object.entries(entry.changes)
     .map(([field, { from, to }]) => describeChange(field, from, to, day))
@@ -43,7 +49,7 @@ function entryElement(entry: HistoryEntry, day: Day, subject: string, name: stri
   return h(
     'li',
     {},
-    h('strong', {}, `${actions[action]} by ${actorOf(entry, subject)}`),
+    h('strong', {}, `${actions[action]} by `, ...actor),
     h('time', { datetime: at }, `${shortDateAt(at, day.timeZone)} ${clockAt(at, day.timeZone)}`),
     h('span', {}, ...details),
   );
@@ -54,9 +60,14 @@ export async function showHistory(day: Day, subject: string, booking?: SheetBook
   const entries: HistoryEntry[] = booking
     ? (await api.bookings.history(booking.id, { pageSize: 200 }).toArray()).reverse()
     : await newestOfDay(day);
-  const items = entries.map((entry) =>
-    entryElement(entry, day, subject, booking ? undefined : nameOf(entry, entries, day)),
+  const people = await readPeople(
+    day.location.facilityId,
+    entries.map(({ actor }) => actor),
   );
+  const items = entries.map((entry) => {
+    const name = booking ? undefined : nameOf(entry, entries, day);
+    return entryElement(entry, day, actorOf(entry, people, subject), name);
+  });
   openForm({
     title: booking ? `History of ${booking.userAlias}` : 'Changes of this day',
     day,

@@ -110,8 +110,10 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
   /** Moves the line of the current time. */
   function showNow(): void {
     const now = Date.now();
-    nowLine.hidden = now < day.start || now >= day.end;
-    place(nowLine, now, now);
+    const isToday = now >= day.start && now < day.end;
+    nowLine.hidden = !isToday;
+    element.classList.toggle('today', isToday);
+    setVariables(element, { now: rowAt(now) });
   }
 
   /** On a phone, only one bay is visible. */
@@ -183,8 +185,8 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
     });
     for (const [id, box] of drawn) {
       const booking = day.bookings.get(id);
-      const isInClosedTime = booking && closedTimeOf(day, booking.bayId, intervalOf(booking)) !== undefined;
-      if (isInClosedTime !== box.classList.contains('in-closed-time')) update(id);
+      const closed = booking && closedTimeOf(day, booking.bayId, intervalOf(booking));
+      if (closed !== box.dataset.closed) update(id);
     }
   }
 

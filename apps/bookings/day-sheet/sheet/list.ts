@@ -1,11 +1,15 @@
 // Draws the list of the day's closures and bookings: for screen readers, for paper and for phones.
 import { intervalOf } from '../../src/time/interval.ts';
+import { customerTexts } from '../day/customer.ts';
 import { bayNameOf, closedTimeOf, type Day, detailsOf, inOrder, matches, nameOf, type SheetEntry } from '../day/day.ts';
 import { rangeOf } from '../day/time.ts';
-import { button, h, listOf } from '../dom.ts';
+import { button, type Child, h, listOf } from '../dom.ts';
+import { drawAttendance } from './box.ts';
 
 export function createListView(day: Day, open: (entry: SheetEntry) => void) {
-  const headings = ['Time', 'Bay', 'Name', 'Reference'].map((heading) => h('th', { scope: 'col' }, heading));
+  const headings = ['Time', 'Bay', 'Name', 'Phone', 'Note', 'Reference'].map((heading) =>
+    h('th', { scope: 'col' }, heading),
+  );
   const body = h('tbody');
   const caption = h('caption', { class: 'hidden' }, 'Bookings of the day');
   const table = h('table', {}, caption, h('thead', {}, h('tr', {}, ...headings)), body);
@@ -13,10 +17,16 @@ export function createListView(day: Day, open: (entry: SheetEntry) => void) {
   const label = 'List of bookings';
   const element = h('div', { class: 'list', tabindex: 0, role: 'region', 'aria-label': label }, table, empty);
 
-  const rowOf = (entry: SheetEntry, bays: string, name: string, details: string) => {
+  const rowOf = (entry: SheetEntry, bays: string, name: string, attendance?: HTMLElement, ...more: string[]) => {
     const range = h('bdi', {}, rangeOf(entry, day));
     const link = button(listOf(name), () => open(entry), { class: 'link', 'data-id': entry.id });
-    return h('tr', {}, ...[range, bays, link, details].map((content) => h('td', {}, content)));
+    const cells: Child[][] = [
+      [range],
+      [bays],
+      [link, attendance && ' ', attendance],
+      ...more.map((text) => listOf(text)),
+    ];
+    return h('tr', {}, ...cells.map((content) => h('td', {}, ...content)));
   };
 
   return {
@@ -25,12 +35,16 @@ export function createListView(day: Day, open: (entry: SheetEntry) => void) {
       const focused = (document.activeElement as HTMLElement | null)?.dataset.id;
       const closures = day.closures.map((closure) => {
         const bays = closure.bayIds?.map((bayId) => bayNameOf(day, bayId)).join(', ') ?? 'All bays';
-        return rowOf(closure, bays, `Closed: ${closure.reason ?? 'no reason'}`, '');
+        return rowOf(closure, bays, `Closed: ${closure.reason ?? 'no reason'}`, undefined, '', '', '');
       });
       const bookings = inOrder(day).map((booking) => {
         const closed = closedTimeOf(day, booking.bayId, intervalOf(booking));
         const details = [detailsOf(booking), closed].filter(Boolean).join(' · ');
-        const row = rowOf(booking, bayNameOf(day, booking.bayId), nameOf(booking), details);
+        const { phone = '', note = '' } = booking.metadata ?? {};
+        const attendance = drawAttendance(booking);
+        const bay = bayNameOf(day, booking.bayId);
+        const row = rowOf(booking, bay, nameOf(booking), attendance, phone, note, details);
+        row.classList.toggle('noted', customerTexts(booking).length > 0);
         if (filter.trim()) row.classList.add(matches(booking, filter) ? 'found' : 'filtered');
         return row;
       });

@@ -118,7 +118,11 @@ function drawSheet(day: Day, { me, locations, go, location }: SheetOptions, unre
 
   return {
     elements: unread ? [heading, toolbar, unread] : [heading, toolbar, grid.element, list.element],
-    preparePrint: grid.preparePrint,
+    preparePrint: (): void => {
+      grid.preparePrint();
+      // Below the grid, paper has the bookings with a phone number or a note.
+      list.draw(choices.filter);
+    },
     showNow: grid.showNow,
     restore: actions.restore,
     drawBookings: (ids: readonly string[]): void => {
