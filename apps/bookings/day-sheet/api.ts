@@ -63,6 +63,8 @@ async function renewToken(): Promise<string> {
   return signIn.startSignIn(placeNow);
 }
 
+const timeoutMs = 8_000;
+
 function createClient(onNoToken: () => Promise<string>): BookingsClient {
   return createBookingsClient({
     baseUrl: signIn.serviceUrl,
@@ -72,13 +74,22 @@ function createClient(onNoToken: () => Promise<string>): BookingsClient {
     },
     // Somebody waits for the response. `changes.follow` has a loop of its own, which never gives up.
     retry: { maxAttempts: 3, maxTotalMs: 6_000 },
-    timeoutMs: 8_000,
+    timeoutMs,
     fetch: observedFetch,
   });
 }
 
 /** Sends requests that the user has started. If there is no token, the page leaves for auth and restores the dialog. */
 export const api = createClient(renewToken);
+
+/** Reads what the service also has in another form than JSON. */
+export async function fetchText(path: string, accept: string): Promise<string> {
+  const headers = { accept, authorization: `Bearer ${signIn.currentToken() ?? (await renewToken())}` };
+  const signal = AbortSignal.timeout(timeoutMs);
+  const response = await observedFetch(signIn.serviceUrl + path, { method: 'GET', headers, signal });
+  if (!response.ok) throw new Error(`the service returned ${response.status}`);
+  return response.text();
+}
 
 let typedAt = 0;
 addEventListener('input', () => {

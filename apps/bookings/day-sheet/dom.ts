@@ -31,6 +31,14 @@ export const button = (label: Content, click: () => unknown, attributes: Readonl
 export const listOf = (...texts: readonly (string | false | undefined)[]): Child[] =>
   texts.filter(Boolean).flatMap((text, index) => [index > 0 && ', ', h('bdi', {}, text || '')]);
 
+/** Replaces the content of the page. A control of the same id keeps the focus. */
+export function showMain(...elements: readonly HTMLElement[]): void {
+  const focused = document.activeElement?.id;
+  document.querySelector('main')?.replaceChildren(...elements);
+  if (focused) document.getElementById(focused)?.focus();
+  announce(elements[0]?.querySelector('h1')?.textContent ?? '');
+}
+
 /** Lets screen readers say a text. */
 export function announce(text: string): void {
   const region = document.getElementById('announcements');

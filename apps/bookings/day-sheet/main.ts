@@ -2,9 +2,11 @@
 import type { BookingLocation, Me } from '@bay-booking/client';
 import { api, offlineSince } from './api.ts';
 import { dateAt, readDate } from './day/time.ts';
+import { readUsageChoice, type UsageChoice } from './day/usage.ts';
 import { button, h, notify } from './dom.ts';
 import { showSheet } from './sheet/sheet.ts';
 import { choices, forgetChoices } from './sheet/toolbar.ts';
+import { showUsage } from './sheet/usage.ts';
 import * as signIn from './sign-in.ts';
 
 const main = document.querySelector('main') as HTMLElement;
@@ -64,8 +66,9 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
   let facilityBefore: string | undefined;
   const others = locations.filter(({ facilityId }) => !choices.ownFacilities.includes(facilityId));
 
-  const go = (locationId: string, date: string): void => {
-    history.pushState(null, '', locationId ? `?${new URLSearchParams({ location: locationId, date })}` : '?choose');
+  const go = (locationId: string, date: string, usage?: UsageChoice): void => {
+    const place = new URLSearchParams({ location: locationId, date, ...usage });
+    history.pushState(null, '', locationId ? `?${place}` : '?choose');
     void open();
   };
 
@@ -89,9 +92,11 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
     facilityBefore = facilityId;
     if (!chosen) return showChoice(query.has('choose') && signIn.isReduced ? others : locations);
     const date = readDate(query.get('date')) ?? dateAt(Date.now(), chosen.timeZone);
-    history.replaceState(null, '', `?${new URLSearchParams({ location: chosen.id, date })}`);
+    const choice = readUsageChoice(query);
+    history.replaceState(null, '', `?${new URLSearchParams({ location: chosen.id, date, ...choice })}`);
     search = location.search;
     try {
+      if (choice) return await showUsage({ locations, location: chosen, date, choice, go }, signal);
       const reload = () => open(signIn.drafts.current?.());
       await showSheet({ me, locations, location: chosen, date, draft, go, reload }, signal);
     } catch (error) {

@@ -3,7 +3,7 @@ import type { ChangePage } from '@bay-booking/client';
 import { backgroundApi, events, isConnectionProblem, offlineSince } from '../api.ts';
 import { applyChange, type Day } from '../day/day.ts';
 import { clockAt } from '../day/time.ts';
-import { refreshSchedule } from './read.ts';
+import { haveBaysChanged, refreshSchedule } from './read.ts';
 
 export interface LiveSheet {
   readonly drawBookings: (ids: readonly string[]) => void;
@@ -45,11 +45,17 @@ export async function follow(day: Day, position: string, sheet: LiveSheet, signa
     const either = AbortSignal.any([signal, attempt.signal]);
     const options = () => ({ facilityId, from: position, signal: either });
     try {
-      const [changed] = await Promise.all([refreshSchedule(day), apply(backgroundApi.changes.read(options()))]);
+      const [changed, mustReload] = await Promise.all([
+        refreshSchedule(day),
+        haveBaysChanged(day),
+        apply(backgroundApi.changes.read(options())),
+      ]);
       if (changed) sheet.updateSchedule();
       sheet.showNow();
       sheet.setStatus('Live');
       if (!either.aborted) events.dispatchEvent(new Event('caught-up'));
+      // A form that is open keeps the bays that it shows.
+      if (mustReload && !document.querySelector('dialog[open]')) return sheet.reload();
       await apply(backgroundApi.changes.follow(options()));
     } catch (error) {
       if (mustCatchUp) continue;

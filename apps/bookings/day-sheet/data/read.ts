@@ -92,6 +92,12 @@ export async function loadDay(location: BookingLocation, date: string): Promise<
   return read;
 }
 
+/** Whether a bay was added, removed or changed. The sheet has a column for each bay, so it must then be drawn again. */
+export async function haveBaysChanged({ location, bays }: Day): Promise<boolean> {
+  const current = await backgroundApi.bays.list({ locationId: location.id }).toArray();
+  return JSON.stringify(current) !== JSON.stringify(bays);
+}
+
 let refreshes = 0;
 
 /** Reads what the change feed does not report. Returns whether something has changed. */

@@ -1,6 +1,7 @@
-// Tests the dates and sums of the page about usage.
+// Tests the dates, sums and rows of the page about usage.
+import type { BookingUsageItem } from '@bay-booking/client';
 import { expect, test } from '@jest/globals';
-import { sumUsage, usageDates } from './usage.ts';
+import { addNames, compareUsage, describeDates, labelOfUsage, readUsageChoice, sumUsage, usageDates } from './usage.ts';
 
 test.each([
   ['week', '2027-01-03', 0, '2026-12-28', '2027-01-04'],
@@ -25,4 +26,53 @@ test('a sum weighs the occupancy of each item by its open minutes, and closed it
     cancelled: 0,
     noShows: 0,
   });
+});
+
+test.each([
+  ['usage', { usage: 'week', by: 'day', of: 'location' }],
+  ['usage=month&by=toString&of=facility', { usage: 'month', by: 'day', of: 'facility' }],
+  ['usage=__proto__&by=client', { usage: 'week', by: 'client', of: 'location' }],
+  ['by=day', undefined],
+])('the address %s', (text, choice) => expect(readUsageChoice(new URLSearchParams(text))).toEqual(choice));
+
+const itemOf = (key: string | null, bookedMinutes: number): BookingUsageItem => ({
+  ...sumUsage([]),
+  key,
+  bookedMinutes,
+});
+
+test('a day is compared with the day at its place, a program with itself, and one without bookings now stays', () => {
+  const minutesOf = (rows: ReturnType<typeof compareUsage>) =>
+    rows.map(({ key, now, before }) => [key, now.bookedMinutes, before?.bookedMinutes]);
+  const days = [itemOf('2026-03-01', 1), itemOf('2026-03-02', 2)];
+  expect(minutesOf(compareUsage('day', days, [itemOf('2026-02-01', 7)]))).toEqual([
+    ['2026-03-01', 1, 7],
+    ['2026-03-02', 2, undefined],
+  ]);
+  const programs = compareUsage('client', [itemOf(null, 1), itemOf('a', 2)], [itemOf('b', 9), itemOf('a', 3)]);
+  expect(minutesOf(programs)).toEqual([
+    ['a', 2, 3],
+    [null, 1, 0],
+    ['b', 0, 9],
+  ]);
+});
+
+test('rows and periods have names, never ids where there is a name', () => {
+  expect(describeDates('week', { from: '2026-11-23', to: '2026-11-30' })).toBe('23–29 Nov 2026');
+  expect(describeDates('month', { from: '2026-11-01', to: '2026-12-01' })).toBe('November 2026');
+  const names = new Map([['bay-1', 'Bay 1']]);
+  const labels = [
+    labelOfUsage('day', '2026-12-01', names),
+    labelOfUsage('hour', '9', names),
+    labelOfUsage('weekday', 'monday', names),
+    labelOfUsage('bay', 'bay-1', names),
+    labelOfUsage('bay', 'bay-2', names),
+    labelOfUsage('client', null, names),
+  ];
+  expect(labels).toEqual(['Tue 1 Dec', '09:00–10:00', 'Monday', 'Bay 1', 'A removed bay', 'Not known any more']);
+});
+
+test('a name in the CSV is one cell and no formula', () => {
+  const csv = addNames('key,bookings\r\na,1\r\nb,2\r\n', ['=1+1, "x"', 'Ada']);
+  expect(csv).toBe(`key,bookings,name\r\na,1,"'=1+1, ""x"""\r\nb,2,"Ada"\r\n`);
 });

@@ -1,11 +1,12 @@
 // Opens the forms of the sheet, as far as the user may change something now.
-import type { Me } from '@bay-booking/client';
+import type { BookingBay, Me } from '@bay-booking/client';
 import { timesOf } from '../../src/time/interval.ts';
 import { describeError } from '../data/errors.ts';
 import type { Day, SheetBooking, SheetEntry } from '../day/day.ts';
 import { firstFreeBay } from '../day/free.ts';
 import { halfHour, proposedStart } from '../day/time.ts';
 import { button, h, notify } from '../dom.ts';
+import { openBay, openBays } from '../forms/bays-form.ts';
 import { openBooking, openNewBooking } from '../forms/booking-form.ts';
 import { type ClosureContext, openClosure } from '../forms/closure-form.ts';
 import { openForm } from '../forms/form.ts';
@@ -15,7 +16,8 @@ import { describeEntry } from './box.ts';
 import { type Selection, timeOfRow } from './grid.ts';
 import { choices } from './toolbar.ts';
 
-export function createActions(day: Day, { scopes, subject }: Me) {
+/** `reload` loads the day again. */
+export function createActions(day: Day, { scopes, subject }: Me, reload: () => void) {
   const may = (scope: string): boolean => scopes.some((granted) => granted.endsWith(scope));
   const [mayWrite, mayClose] = [may('/golf/bookings'), may('/golf/schedule')];
   const contextNow = (): ClosureContext => ({
@@ -73,6 +75,7 @@ export function createActions(day: Day, { scopes, subject }: Me) {
     mayWrite && button('New booking', newBooking, { class: 'primary' }),
     mayClose && button('Close bays', closeBays),
     mayClose && button('Opening hours', () => openHours(day, day.hours)),
+    mayClose && button('Bays', () => openBays(day, reload)),
   ].filter((control) => control !== false);
 
   /** Opens the form that was open before a sign-in, with what was typed. */
@@ -82,6 +85,7 @@ export function createActions(day: Day, { scopes, subject }: Me) {
     if (kind === 'new') openNewBooking(now, context as Parameters<typeof openNewBooking>[1], draft);
     if (kind === 'booking') openBooking(now, context as SheetBooking, draft);
     if (kind === 'closure') openClosure(now, context as Parameters<typeof openClosure>[1], draft);
+    if (kind === 'bay') openBay(day, context as BookingBay, reload, draft);
     if (kind === 'hours') openHours(day, context as Parameters<typeof openHours>[1], draft);
   }
 

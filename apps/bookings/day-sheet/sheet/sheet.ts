@@ -6,7 +6,8 @@ import { connectionText, follow } from '../data/live.ts';
 import { createUnreadDay, findReadDay, loadDay } from '../data/read.ts';
 import type { Day } from '../day/day.ts';
 import { halfHour, longDate, proposedStart } from '../day/time.ts';
-import { announce, h } from '../dom.ts';
+import type { UsageChoice } from '../day/usage.ts';
+import { h, showMain } from '../dom.ts';
 import { showHistory } from '../forms/history.ts';
 import { moveBooking } from '../forms/move-booking.ts';
 import type { FormDraft } from '../sign-in.ts';
@@ -25,7 +26,7 @@ export interface SheetOptions {
   readonly date: string;
   /** What was typed before a sign-in. */
   readonly draft: FormDraft | undefined;
-  readonly go: (locationId: string, date: string) => void;
+  readonly go: (locationId: string, date: string, usage?: UsageChoice) => void;
   /** Loads the day again, and opens the form again that is open now. */
   readonly reload: () => void;
 }
@@ -47,7 +48,7 @@ export async function showSheet(options: SheetOptions, signal: AbortSignal): Pro
   if (!found) {
     // Every control stays, so the user can go back to a day that was read before.
     const unread = h('div', { class: 'unread', role: 'status' });
-    if (!signal.aborted) show(drawSheet(createUnreadDay(location, date), options, unread));
+    if (!signal.aborted) showMain(...drawSheet(createUnreadDay(location, date), options, unread).elements);
     while (!found && !signal.aborted) {
       const text =
         offlineSince === undefined && problem !== undefined
@@ -62,23 +63,16 @@ export async function showSheet(options: SheetOptions, signal: AbortSignal): Pro
   if (!found || signal.aborted) return;
   const { day, position } = found;
   const sheet = drawSheet(day, options);
-  show(sheet);
+  showMain(...sheet.elements);
   sheet.scroll();
   if (draft) sheet.restore(draft);
   void follow(day, position, { ...sheet, reload: options.reload }, signal);
   addEventListener('beforeprint', sheet.preparePrint, { signal });
-
-  function show({ elements }: ReturnType<typeof drawSheet>): void {
-    const focused = document.activeElement?.id;
-    document.querySelector('main')?.replaceChildren(...elements);
-    if (focused) document.getElementById(focused)?.focus();
-    announce(elements[0]?.querySelector('h1')?.textContent ?? '');
-  }
 }
 
 /** `unread` stands in the place of a day that could not be read. */
-function drawSheet(day: Day, { me, locations, go, location }: SheetOptions, unread?: HTMLElement) {
-  const actions = createActions(day, me);
+function drawSheet(day: Day, { me, locations, go, location, reload }: SheetOptions, unread?: HTMLElement) {
+  const actions = createActions(day, me, reload);
   const { contextNow, report } = actions;
   const grid = createGrid(day, actions);
   enableKeyboard(grid, actions);
@@ -106,6 +100,7 @@ function drawSheet(day: Day, { me, locations, go, location }: SheetOptions, unre
     showChoices,
     searchAllDays: () =>
       void searchAllDays({ text: choices.filter.trim(), day, locations, contextNow, go }).catch(report),
+    showUsage: () => go(location.id, day.date, { usage: 'week', by: 'day', of: 'location' }),
     showChanges: () => void showHistory(day, me.subject).catch(report),
   });
   const status = h('output', { class: 'status' });

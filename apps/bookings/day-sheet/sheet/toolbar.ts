@@ -40,6 +40,7 @@ interface ToolbarActions {
   readonly showChoices: () => void;
   readonly searchAllDays: () => void;
   readonly showChanges: () => void;
+  readonly showUsage: () => void;
 }
 
 /** `editing` are the buttons that change something. A locked sheet disables them. */
@@ -126,6 +127,7 @@ export function createToolbar(
     button('Search all days', actions.searchAllDays),
     viewButton,
     button('Changes', actions.showChanges),
+    button('Usage', actions.showUsage),
     button('Print', () => print()),
     h('div', { class: 'control lock' }, lock, h('label', { for: 'lock' }, 'Lock the sheet')),
     ...editing,

@@ -1,0 +1,88 @@
+// The forms for the bays of the location: their list, and one bay with its name, its description and its service.
+import type { BookingBay } from '@bay-booking/client';
+import { api } from '../api.ts';
+import { findBookings } from '../data/read.ts';
+import { changesSince, ifUnchanged, type Target } from '../data/write.ts';
+import type { Day } from '../day/day.ts';
+import { button, h, listOf, notify } from '../dom.ts';
+import type { FormDraft } from '../sign-in.ts';
+import { listBookings } from './affected-bookings.ts';
+import { readText } from './booking-form.ts';
+import { formField, openForm } from './form.ts';
+
+/** `reload` draws the sheet again after a change. */
+export function openBays(day: Day, reload: () => void): void {
+  const items = day.bays.map((bay) => {
+    const label = listOf(bay.name, !bay.bookable && 'out of service');
+    const open = button(label, () => openBay(day, bay, reload), { class: 'link' });
+    return h('li', {}, open, h('p', { class: 'hint' }, bay.description));
+  });
+  openForm({ title: `Bays of ${day.location.name}`, day, kind: 'bays', content: [h('ul', {}, ...items)] });
+}
+
+type EditableBay = Pick<BookingBay, 'name' | 'description' | 'bookable'>;
+
+/** What the form shows, with the words of sentences. */
+const shownBay = ({ name, description, bookable }: EditableBay) => ({
+  name,
+  description,
+  service: bookable ? 'in service' : 'out of service',
+});
+
+export function openBay(day: Day, original: BookingBay, reload: () => void, draft?: FormDraft): void {
+  const { id, name, description, bookable } = original;
+  let hasSeenBookings = false;
+  let isSaved = false;
+  const form = openForm(
+    {
+      title: name,
+      day,
+      kind: 'bay',
+      context: original,
+      content: [
+        formField('text', 'name', 'Name', name, { required: true, maxlength: 256 }),
+        formField('textarea', 'description', 'Description', description, { maxlength: 2_000 }),
+        formField('checkbox', 'outOfService', 'Out of service', !bookable, {
+          hint: 'Nobody can book a bay that is out of service. Its bookings stay.',
+        }),
+      ],
+      submitLabel: 'Save',
+      save: async (values) => {
+        const typed = String(values.get('description'));
+        const body = {
+          name: readText(values, 'name', name),
+          description: typed === description ? typed : typed.trim(),
+          bookable: !values.has('outOfService'),
+        };
+        const target: Target<BookingBay> = {
+          name: 'the bay',
+          read: () => api.bays.get(id),
+          changesIn: (current) => changesSince(shownBay(original), shownBay(body), shownBay(current), day),
+        };
+        if (bookable && !body.bookable && !hasSeenBookings && (await showBookings())) return false;
+        await ifUnchanged(target, ({ etag }) => api.bays.update(id, body, { ifMatch: etag }));
+        isSaved = true;
+        notify('The bay was saved.');
+        return true;
+      },
+      reopen: (current, edited) => openBay(day, current as BookingBay, reload, edited),
+    },
+    draft,
+  );
+  form.element.addEventListener('input', () => {
+    hasSeenBookings = false;
+    form.showBelow();
+    form.setSubmitLabel('Save');
+  });
+  form.element.addEventListener('close', () => isSaved && reload());
+
+  /** Shows the bookings that the bay still has. Returns whether there are any. */
+  async function showBookings(): Promise<boolean> {
+    const found = await findBookings(api, [id], { startDate: new Date().toISOString() });
+    if (found.length === 0) return false;
+    hasSeenBookings = true;
+    form.showBelow(listBookings('Nothing is saved yet. Bookings of this bay', found, day));
+    form.setSubmitLabel('Save anyway');
+    return true;
+  }
+}

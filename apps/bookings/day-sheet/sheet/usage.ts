@@ -1,0 +1,155 @@
+// Shows how full the bays were in a week or a month, beside the one before: numbers, a table with bars, and a download.
+import type { BookingLocation } from '@bay-booking/client';
+import { describeError } from '../data/errors.ts';
+import { createUnreadDay } from '../data/read.ts';
+import { downloadCsv, readUsage, type UsageReport, type UsageRequest } from '../data/usage.ts';
+import { dateAt } from '../day/time.ts';
+import {
+  compareUsage,
+  describeDates,
+  hoursText,
+  labelOfUsage,
+  percentText,
+  sumUsage,
+  type UsageChoice,
+  type UsageSum,
+  usageDates,
+  usageDivisions,
+} from '../day/usage.ts';
+import { button, h, notify, setVariables, showMain } from '../dom.ts';
+
+export interface UsageOptions extends UsageRequest {
+  readonly locations: readonly BookingLocation[];
+  readonly go: (locationId: string, date: string, choice?: UsageChoice) => void;
+}
+
+export async function showUsage(options: UsageOptions, signal: AbortSignal): Promise<void> {
+  const { location, choice, date, go } = options;
+  const title = `Usage of ${choice.of === 'facility' ? 'all locations' : location.name}`;
+  const dates = usageDates(choice.usage, date);
+  const period = describeDates(choice.usage, dates);
+  const today = dateAt(Date.now(), location.timeZone);
+  const note = dates.to > today ? `${period}. More bookings can still come.` : period;
+  const shown = h(
+    'div',
+    { class: 'list', tabindex: 0, role: 'region', 'aria-label': 'Usage' },
+    h('p', {}, 'Counting…'),
+  );
+  let report: UsageReport | undefined;
+  const download = button('Download CSV', () => report && downloadCsv(options, report).catch(fail), { disabled: true });
+  const heading = h('div', { class: 'heading' }, h('h1', {}, title), h('p', {}, note));
+  showMain(heading, createControls(options, today, download), shown);
+  try {
+    report = await readUsage(options);
+    const caption = `${title} by ${usageDivisions[choice.by].toLowerCase()}, ${period}`;
+    if (!signal.aborted) shown.replaceChildren(...draw(report, choice, caption));
+    download.disabled = false;
+  } catch (error) {
+    const again = button('Try again', () => go(location.id, date, choice));
+    const text = await describe(error);
+    if (!signal.aborted) shown.replaceChildren(h('p', { role: 'alert' }, text), h('p', {}, again));
+  }
+
+  async function describe(error: unknown): Promise<string> {
+    return (await describeError(error, createUnreadDay(location, date))).map(({ text }) => text).join(' ');
+  }
+  async function fail(error: unknown): Promise<void> {
+    notify(await describe(error));
+  }
+}
+
+type Entries = readonly (readonly [value: string, label: string])[];
+
+function createControls({ location, locations, choice, date, go }: UsageOptions, today: string, download: HTMLElement) {
+  const { usage } = choice;
+  const show = (change: object, to = date, locationId = location.id) => go(locationId, to, { ...choice, ...change });
+  const select = (id: string, label: string, entries: Entries, value: string, change: (value: string) => void) => {
+    const options = entries.map(([of, text]) => h('option', { value: of, selected: of === value }, text));
+    const control = h('select', { id, change: () => change(control.value) }, ...options);
+    return h('div', { class: 'control' }, h('label', { for: id }, label), control);
+  };
+  const own = locations.filter(({ facilityId }) => facilityId === location.facilityId);
+  const places: Entries = own.map(({ id, name }) => [id, name]);
+  const all: Entries = own.length > 1 ? [['', 'All locations']] : [];
+  const periods: Entries = [
+    ['week', 'Week'],
+    ['month', 'Month'],
+  ];
+  const [before, after] = [-1, 1].map((offset) => usageDates(usage, date, offset).from);
+  return h(
+    'div',
+    { class: 'toolbar' },
+    button('Back to the day', () => go(location.id, date), { class: 'primary', id: 'back' }),
+    select('location', 'Location', [...places, ...all], choice.of === 'facility' ? '' : location.id, (id) =>
+      show({ of: id ? 'location' : 'facility' }, date, id || location.id),
+    ),
+    select('period', 'Period', periods, usage, (value) => show({ usage: value })),
+    h(
+      'div',
+      { class: 'control days' },
+      button('‹', () => show({}, before), { id: 'before', 'aria-label': `The ${usage} before` }),
+      button(`This ${usage}`, () => show({}, today), { id: 'this' }),
+      button('›', () => show({}, after), { id: 'after', 'aria-label': `The ${usage} after` }),
+    ),
+    select('by', 'By', Object.entries(usageDivisions), choice.by, (by) => show({ by })),
+    download,
+  );
+}
+
+type Column = readonly [label: string, text: (sum: UsageSum) => string];
+const occupancyColumn: Column = ['Occupancy', ({ occupancy }) => percentText(occupancy)];
+const bookedColumn: Column = ['Booked', ({ bookedMinutes }) => hoursText(bookedMinutes)];
+const openColumn: Column = ['Open', ({ openMinutes }) => hoursText(openMinutes ?? 0)];
+const countColumns: readonly Column[] = [
+  ['Bookings', ({ bookings }) => String(bookings)],
+  ['Cancelled', ({ cancelled }) => String(cancelled)],
+  ['No-shows', ({ noShows }) => String(noShows)],
+];
+
+function draw({ items, before, names }: UsageReport, { usage, by }: UsageChoice, caption: string): HTMLElement[] {
+  const isByClient = by === 'client';
+  const measure = isByClient ? bookedColumn : occupancyColumn;
+  const columns = isByClient ? countColumns : [bookedColumn, openColumn, ...countColumns];
+  const [total, totalBefore] = [sumUsage(items), sumUsage(before)];
+  const rows = compareUsage(by, items, before);
+  const most = Math.max(1, ...rows.flatMap((row) => [row.now.bookedMinutes, row.before?.bookedMinutes ?? 0]));
+
+  const figureOf = ([label, text]: Column) =>
+    h(
+      'div',
+      {},
+      h('dt', {}, label),
+      h('dd', {}, text(total)),
+      h('dd', { class: 'hint' }, `${usage} before: ${text(totalBefore)}`),
+    );
+  const barOf = (sum: UsageSum | undefined, className: string) => {
+    const bar = h('span', { class: `bar ${className}` });
+    setVariables(bar, { share: (isByClient ? (sum?.bookedMinutes ?? 0) / most : sum?.occupancy) ?? 0 });
+    return bar;
+  };
+  const rowOf = (label: string, now: UsageSum, ofBefore: UsageSum | undefined, ...bars: HTMLElement[]) =>
+    h(
+      'tr',
+      {},
+      h('th', { scope: 'row' }, h('bdi', {}, label)),
+      h('td', {}, measure[1](now), ...bars),
+      h('td', {}, ofBefore ? measure[1](ofBefore) : '–'),
+      ...columns.map(([, text]) => h('td', {}, text(now))),
+    );
+  const beforeLabel = usage === 'week' ? 'Week before' : 'Month before';
+  const headings = [usageDivisions[by], measure[0], beforeLabel, ...columns.map(([label]) => label)];
+  const head = headings.map((text) => h('th', { scope: 'col' }, text));
+  const body = rows.map(({ key, now, before: ofBefore }) =>
+    rowOf(labelOfUsage(by, key, names), now, ofBefore, barOf(now, ''), barOf(ofBefore, 'before')),
+  );
+  const table = h(
+    'table',
+    { class: 'usage' },
+    h('caption', {}, caption),
+    h('thead', {}, h('tr', {}, ...head)),
+    h('tbody', {}, ...body),
+    h('tfoot', {}, rowOf('Total', total, totalBefore)),
+  );
+  const figures = isByClient ? [bookedColumn, ...countColumns] : [occupancyColumn, bookedColumn, ...countColumns];
+  return [h('dl', { class: 'figures' }, ...figures.map(figureOf)), table];
+}
