@@ -74,12 +74,19 @@ const routes: Record<string, (request: IncomingMessage, url: URL) => Promise<[st
 
   'GET /orders': async () => [200, Object.fromEntries(bookings)],
 
-  /** Counts the bookings and cancellations of the last week by the program that made the booking. */
+  /** Counts the bookings and cancellations of the last week by the program that made the booking, with its name. */
   'GET /usage': async () => {
     const endDate = new Date().toISOString();
     const startDate = new Date(Date.parse(endDate) - 7 * 24 * 3_600_000).toISOString();
-    const { items } = await client.usage({ startDate, endDate, by: 'client' });
-    return [200, items.map(({ key, bookings, cancelled }) => ({ program: key, bookings, cancelled }))];
+    const { facilities } = await client.me();
+    const facilityId = facilities[0]?.id ?? '';
+    const [{ items }, { clients }] = await Promise.all([
+      client.usage({ facilityId, startDate, endDate, by: 'client' }),
+      client.people(facilityId),
+    ]);
+    const names = new Map(clients.map(({ clientId, name }) => [clientId, name]));
+    const programOf = (key: string | null) => (key === null ? 'unknown' : (names.get(key) ?? key));
+    return [200, items.map(({ key, bookings, cancelled }) => ({ program: programOf(key), bookings, cancelled }))];
   },
 
   /** Receives the webhooks. The service reports every change of a booking, including changes that others make. */

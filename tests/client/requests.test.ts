@@ -24,6 +24,20 @@ const errorOf = async (promise: Promise<unknown>): Promise<BookingsApiError> => 
   return error;
 };
 
+test.each([false, true])('people has the names of the ids in histories, with DPoP: %s', async (dpop) => {
+  const { people } = dpop
+    ? system.createClient({ auth: { clientId: 'demo-pat-north', clientSecret: 'demo-pat-north-secret', dpop } })
+    : client;
+  expect(await people('fac-north')).toMatchObject({
+    people: expect.arrayContaining([expect.objectContaining({ subject: 'acc-bot-north', kind: 'service' })]),
+    clients: expect.arrayContaining([
+      expect.objectContaining({ clientId: 'demo-pat-north', subject: 'acc-bot-north' }),
+    ]),
+  });
+  expect((await errorOf(people('fac-south'))).status).toBe(404);
+  await expect(people('..')).rejects.toThrow(TypeError);
+});
+
 describe('errors', () => {
   test('a BookingsApiError has the status, all problems and the request id of the response', async () => {
     // The end is before the start (ERR00010) and in the past (ERR00011), and there is no such bay (ERR00012).

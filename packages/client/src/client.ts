@@ -13,6 +13,7 @@ import {
 } from './resources/availability.ts';
 import { type Bookings, createBookings, createGroups, type Groups } from './resources/bookings.ts';
 import { type BookingsHistory, type Changes, createChanges, createHistory } from './resources/changes.ts';
+import { createPeople } from './resources/people.ts';
 import { type Bays, createBays, createLocations, type Locations } from './resources/places.ts';
 import { createWebhooks, type Webhooks } from './resources/webhooks.ts';
 import type { BookingUsage, Me, UsageQuery } from './schemas.ts';
@@ -33,6 +34,8 @@ export interface BookingsClient {
   readonly me: ReturnType<typeof createMe>;
   /** Counts bookings and booked time by day, weekday, hour, bay or client. */
   readonly usage: ReturnType<typeof createUsage>;
+  /** Returns the names of the people, personal access tokens and applications of a facility. */
+  readonly people: ReturnType<typeof createPeople>;
   /** Sends a request to the endpoint that has this `operationId` in the OpenAPI document. */
   readonly request: Send;
 }
@@ -49,7 +52,8 @@ export function createBookingsClient(options: BookingsClientOptions): BookingsCl
   // `globalThis.fetch` is read at each request, because a program can replace it later.
   const fetch: typeof globalThis.fetch = options.fetch ?? ((...request) => globalThis.fetch(...request));
   const authorizedFetch = createAuthorizedFetch({ auth, baseUrl, fetch, timeoutMs, allowInsecureHttp });
-  const send = createSend({ baseUrl, authorizedFetch, retryOptions: retry, timeoutMs, strict });
+  const sending = { baseUrl, authorizedFetch, retryOptions: retry, timeoutMs };
+  const send = createSend({ ...sending, strict });
   return {
     bookings: createBookings(send),
     groups: createGroups(send),
@@ -63,6 +67,7 @@ export function createBookingsClient(options: BookingsClientOptions): BookingsCl
     webhooks: createWebhooks(send),
     me: createMe(send),
     usage: createUsage(send),
+    people: createPeople({ ...sending, auth, fetch, allowInsecureHttp }),
     request: send,
   };
 }
@@ -89,6 +94,7 @@ export type {
   ReadChangesOptions,
 } from './resources/changes.ts';
 export type { PagedList } from './resources/paged-list.ts';
+export type { FacilityPeople } from './resources/people.ts';
 export type { Bays, Locations } from './resources/places.ts';
 export type { ChangeOptions, CreateOptions, Versioned } from './resources/versions.ts';
 export type { Webhooks } from './resources/webhooks.ts';

@@ -49,24 +49,32 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs, 
       method === 'DELETE' ||
       (method === 'POST' ? acceptsIdempotencyKey === true : !headers.has('If-Match'));
 
-    const attempt = async (earlierAttemptMayHaveSucceeded: boolean): Promise<ApiResponse<unknown>> => {
-      try {
-        return await withTimeout(request.timeoutMs ?? timeoutMs, request.signal, async (signal) => {
-          const response = await authorizedFetch(url, { method, headers, body, signal });
-          // An earlier attempt probably deleted the resource, and its response was lost.
-          if (method === 'DELETE' && response.status === 404 && earlierAttemptMayHaveSucceeded)
-            return { status: 204, headers: response.headers, data: undefined };
-          return await readResponse(response);
-        });
-      } catch (cause) {
-        if (request.signal?.aborted) throw request.signal.reason;
-        if (cause instanceof BookingsError) throw cause;
-        throw new BookingsConnectionError(`${method} ${url.pathname}: no response`, { cause });
-      }
-    };
+    const attempt = (earlierAttemptMayHaveSucceeded: boolean): Promise<ApiResponse<unknown>> =>
+      sendOnce(`${method} ${url.pathname}`, { timeoutMs, ...request }, async (signal) => {
+        const response = await authorizedFetch(url, { method, headers, body, signal });
+        // An earlier attempt probably deleted the resource, and its response was lost.
+        if (method === 'DELETE' && response.status === 404 && earlierAttemptMayHaveSucceeded)
+          return { status: 204, headers: response.headers, data: undefined };
+        return readResponse(response);
+      });
     return retry(attempt, isRepeatable, retryOptions, request.signal);
   };
   return send as Send;
+}
+
+/** @throws {BookingsError} unless the caller's signal has aborted the attempt */
+export async function sendOnce<T>(
+  name: string,
+  { timeoutMs = 10_000, signal }: RequestOptions,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  try {
+    return await withTimeout(timeoutMs, signal, work);
+  } catch (cause) {
+    if (signal?.aborted) throw signal.reason;
+    if (cause instanceof BookingsError) throw cause;
+    throw new BookingsConnectionError(`${name}: no response`, { cause });
+  }
 }
 
 /** The client adds `etag` to resources (versions.ts). The service does not know this field. */
@@ -95,7 +103,7 @@ function urlOf(baseUrl: URL, template: string, { path = {}, query = {}, search }
   return url;
 }
 
-function pathSegment(name: string, value: string | undefined): string {
+export function pathSegment(name: string, value: string | undefined): string {
   // The URL parser would remove such a segment. The URL would then name a list or another resource.
   if (!value || value === '.' || value === '..') throw new TypeError(`${name} is not an id: ${value}`);
   return encodeURIComponent(value);
@@ -114,7 +122,7 @@ function appendTo(parameters: URLSearchParams, name: string, value: unknown): vo
   for (const [member, element] of members) parameters.append(`${name}[${member}]`, String(element));
 }
 
-async function readResponse(response: Response): Promise<ApiResponse<unknown>> {
+export async function readResponse(response: Response): Promise<ApiResponse<unknown>> {
   const { ok, status, headers } = response;
   const text = await response.text();
   if (requiresStepUp(response)) throw new BookingsStepUpError(status, problemsOf(text), headers);
