@@ -420,8 +420,9 @@ describeInChromium('the day sheet', () => {
     await page.keyboard.press('Escape');
     await expectNames(page, 'Met', ['Met 10:00–11:00 during a closure, Bay 1']);
     await press(page, 'New booking');
-    await check(page, 'Bay 1');
     await fill(page, { Name: 'Late', From: `${date}T11:00`, To: `${date}T11:30` });
+    await dialog(page).getByText('closed until 12:00').waitFor();
+    await check(page, 'Bay 1');
     await press(page, 'Book');
     await page.getByText('Bay 1 is closed at this time: Maintenance.').waitFor();
     await page.keyboard.press('Escape');
@@ -638,6 +639,7 @@ describeInChromium('the day sheet', () => {
       expect(await page.locator('.booking:visible, .closure:visible').count()).toBe(3);
     }
     await page.setViewportSize({ width: 390, height: 700 });
+    await press(page, 'More');
     for (const name of ['Søren', 'Grace']) {
       await search.fill(name);
       expect(await booking(page, name).isVisible()).toBe(true);

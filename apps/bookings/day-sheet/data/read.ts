@@ -1,10 +1,10 @@
 // Reads days, bookings and closures, and remembers the days that were read.
 import type { BookingLocation, BookingsClient, Closure, OpeningHours } from '@bay-booking/client';
-import { type Interval, type Period, timesOf } from '../../src/time/interval.ts';
+import { type Interval, intervalOf, type Period, timesOf } from '../../src/time/interval.ts';
 import { backgroundApi } from '../api.ts';
-import type { Day, SheetBooking } from '../day/day.ts';
-import { closedDuring } from '../day/free.ts';
-import { dayOf } from '../day/time.ts';
+import type { Day, Occupancy, SheetBooking } from '../day/day.ts';
+import { type BayGaps, closedDuring } from '../day/free.ts';
+import { dateAt, dayOf } from '../day/time.ts';
 
 /** A day, and the position of the change feed before the day was read. */
 interface ReadDay {
@@ -40,6 +40,32 @@ export async function findBookings(
 
 const findClosures = (location: BookingLocation, interval: Interval): Promise<Closure[]> =>
   backgroundApi.closures.list({ locationIds: [location.id], ...timesOf(interval), pageSize: 1_000 }).toArray();
+
+/** Widens an interval to whole days. */
+const daysOf = ({ start, end }: Interval, timeZone: string): Interval => ({
+  start: dayOf(dateAt(start, timeZone), timeZone).start,
+  end: dayOf(dateAt(Math.max(start, end - 1), timeZone), timeZone).end,
+});
+
+/** Reads what decides about the bays of the day on the days of another interval. */
+export async function readOccupancy(day: Day, interval: Interval): Promise<Occupancy> {
+  if (interval.start >= day.start && interval.end <= day.end) return day;
+  const { bays, hours, timeZone, location } = day;
+  const days = daysOf(interval, timeZone);
+  const bayIds = bays.map(({ id }) => id);
+  const [bookings, closures] = await Promise.all([
+    findBookings(backgroundApi, bayIds, timesOf(days)),
+    findClosures(location, days),
+  ]);
+  return { ...days, timeZone, bays, hours, closures, bookings: new Map(bookings.map((one) => [one.id, one])) };
+}
+
+/** Reads when the bays of the location are free on the days of an interval: at most 32 days, of which none is over. */
+export async function readGaps(on: BookingsClient, { location }: Day, interval: Interval): Promise<BayGaps[]> {
+  const query = { locationIds: [location.id], ...timesOf(daysOf(interval, location.timeZone)), pageSize: 1_000 };
+  const found = await on.availability.search(query).toArray();
+  return found.map(({ bay, free }) => ({ bayId: bay.id, free: free.map(intervalOf) }));
+}
 
 /** The last days that were read, for times without a connection. They stay in memory, where no other user sees them. */
 const readDays = new Map<string, ReadDay>();

@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { doOverlap, timesOf } from '../../src/time/interval.ts';
 import type { Occupancy, SheetBooking } from './day.ts';
-import { describeStatus, findTimes, firstFreeBay, gapsOf, nearestFree, statusesAt } from './free.ts';
+import { describeStatus, findTimes, firstFreeBay, gapsOf, nearestFree, offersFor, statusesAt } from './free.ts';
 import { clockAt, dayOf, instantAt } from './time.ts';
 
 const bays = ['a', 'b', 'c', 'd'].map((id) => ({ id, name: `Bay ${id}`, bookable: id !== 'd' }) as BookingBay);
@@ -111,6 +111,24 @@ test('instead of a taken time, the nearest bay and the nearest time of the bay a
   });
   const full = { ...wanted, start: at('00:00'), end: at('2027-01-06T00:00') };
   expect(nearestFree(gapsOf({ ...occupancy, bays: bays.slice(0, 2) }), full, at('00:00'))).toEqual({});
+});
+
+test('a party keeps its free bays and gets the nearest others, or moves as a whole', () => {
+  const { occupancy, at } = dayWith(winter, copenhagen, [
+    ['a', '18:00', '19:00'],
+    ['b', '19:00', '20:00'],
+  ]);
+  const gaps = gapsOf(occupancy);
+  const party = (...bayIds: string[]) => ({ bayIds, start: at('18:00'), end: at('19:00') });
+  const moved = { start: at('17:00'), end: at('18:00') };
+  expect(offersFor(gaps, party('a', 'b'), ['a'], at('12:00'))).toEqual([
+    party('c', 'b'),
+    { bayIds: ['a', 'b'], ...moved },
+  ]);
+  expect(offersFor(gaps, party('a', 'b', 'c'), ['a'], at('12:00'))).toEqual([{ bayIds: ['a', 'b', 'c'], ...moved }]);
+  // A walk-in begins a few minutes ago. Another time begins at full five minutes.
+  const [offer, later] = offersFor(gaps, party('a'), ['a'], at('18:03'));
+  expect([offer, later]).toEqual([party('b'), { bayIds: ['a'], start: at('19:00'), end: at('20:00') }]);
 });
 
 const wish = { bays: 2, together: true, minutes: 60, dates: [winter], from: '18:00', to: '20:00' };

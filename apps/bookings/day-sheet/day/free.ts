@@ -4,7 +4,7 @@ import { findGaps } from '../../src/availability/rule.ts';
 import { createSchedule, type Schedule } from '../../src/opening-hours/schedule.ts';
 import { contains, doOverlap, type Interval, intervalOf, type Period, subtract } from '../../src/time/interval.ts';
 import { closesBay, type Occupancy, type SheetBooking } from './day.ts';
-import { addDays, type DayTimes, halfHour, instantAt, timeOf } from './time.ts';
+import { addDays, type DayTimes, fiveMinutes, halfHour, instantAt, timeOf } from './time.ts';
 
 type Hours = Pick<Occupancy, 'hours' | 'timeZone'>;
 
@@ -100,6 +100,10 @@ export function gapsOf(occupancy: Occupancy, except: readonly string[] = []): Ba
   });
 }
 
+export interface TimeChoice extends Interval {
+  readonly bayIds: readonly string[];
+}
+
 /** A bay and a time. */
 export interface Wanted extends Interval {
   readonly bayId: string;
@@ -144,8 +148,31 @@ export interface TimeWish {
   readonly to: string;
 }
 
-export interface TimeChoice extends Interval {
-  readonly bayIds: readonly string[];
+/**
+ * Returns what bookings can have instead, if some of their bays are `refused`: other bays at the same time, and the
+ * same bays at another time. `gaps` do not begin before `now`.
+ */
+export function offersFor(
+  gaps: readonly BayGaps[],
+  { bayIds, start, end }: TimeChoice,
+  refused: readonly string[],
+  now: number,
+): TimeChoice[] {
+  const freeOf = (bayId?: string) => gaps.find((one) => one.bayId === bayId)?.free ?? [];
+  const offers: TimeChoice[] = [];
+  let chosen = bayIds;
+  for (const bayId of refused) {
+    const others = gaps.map((one) => (chosen.includes(one.bayId) ? { ...one, free: [] } : one));
+    const { bay } = nearestFree(others, { bayId, start: Math.max(start, now), end }, now);
+    chosen = chosen.flatMap((id) => (id === bayId ? (bay?.bayId ?? []) : id));
+  }
+  if (chosen.length === bayIds.length) offers.push({ bayIds: chosen, start, end });
+  const [first = '', ...rest] = bayIds;
+  const common = rest.reduce((free, bayId) => subtract(free, subtract(free, freeOf(bayId))), freeOf(first));
+  const soon = Math.ceil(now / fiveMinutes) * fiveMinutes;
+  const { time } = nearestFree([{ bayId: first, free: common }], { bayId: first, start, end }, soon);
+  if (time) offers.push({ bayIds, start: time.start, end: time.end });
+  return offers;
 }
 
 /** Finds the times of a wish, one for each half hour, `limit` at most. `gaps` has the bays in natural order. */

@@ -4,6 +4,7 @@ import { Temporal } from 'temporal-polyfill';
 import { instantOf } from '../../src/time/wall-clock.ts';
 
 export const halfHour = 1_800_000;
+export const fiveMinutes = 300_000;
 
 /** A day of a time zone. It lasts 24 hours, unless the clocks change. */
 export interface DayTimes {

@@ -18,9 +18,11 @@ import {
 import { rangeOf, shortDateAt } from '../day/time.ts';
 import { button, h, notify } from '../dom.ts';
 import type { FormDraft } from '../sign-in.ts';
+import { enableStatuses } from './bay-status.ts';
 import { customerFields, readCustomer } from './customer-fields.ts';
 import { type Form, formField, openForm } from './form.ts';
 import { showHistory } from './history.ts';
+import { offerInstead } from './offers.ts';
 import { readTimes, timeFields } from './time-fields.ts';
 
 export interface FormContext {
@@ -34,6 +36,9 @@ export interface ProposedBooking {
   readonly bayIds: readonly string[];
   readonly start: number;
   readonly end: number;
+  readonly title?: string;
+  /** Whether the user has chosen the bays. Otherwise the form chooses the first one that is free. */
+  readonly isChosen?: boolean;
 }
 
 /** The API accepts 200 bookings in a group. */
@@ -50,7 +55,7 @@ export function openNewBooking({ day }: FormContext, initial: ProposedBooking, d
   let checked = '';
   const form = openForm(
     {
-      title: 'New booking',
+      title: initial.title ?? 'New booking',
       day,
       kind: 'new',
       context: initial,
@@ -68,18 +73,21 @@ export function openNewBooking({ day }: FormContext, initial: ProposedBooking, d
       ],
       submitLabel: 'Book',
       save: async (values, opened) => {
-        const requested = readSeries(values, day, initial);
+        // Somebody can be faster than the response that says which bay is free.
+        await isSettled();
+        const requested = readSeries(opened.values(), day, initial);
         const series = JSON.stringify(requested);
         if (Number(values.get('weeks')) > 1 && checked !== series) {
           checked = (await showCheck(requested, opened)) ? series : '';
           return false;
         }
-        await book(requested);
+        await book(requested).catch(offerInstead(opened, day));
         return true;
       },
     },
     draft,
   );
+  const isSettled = enableStatuses(form, day, initial, { preselects: !initial.isChosen && !draft });
   const showEdited = (): void => {
     checked = '';
     form.showBelow();
@@ -176,7 +184,7 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
         mayWrite && button('Cancel booking', askToCancel, { class: 'danger' }),
         button('History', () => void form.run(async () => showHistory(day, context.subject, original))),
       ],
-      save: async (values) => {
+      save: async (values, opened) => {
         const times = readTimes(values, day, { start: startDate, end: endDate });
         const metadata = readCustomer(values, original);
         const change: BookingValues = {
@@ -187,7 +195,9 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
           ...(metadata && { metadata }),
         };
         const chosen = choiceOf(values);
-        await changeBookings(chosen, chosen.scope === 'one' ? () => change : movedLike(original, change, day));
+        const changeOf = chosen.scope === 'one' ? () => change : movedLike(original, change, day);
+        const changed = changeBookings(chosen, changeOf);
+        await (chosen.scope === 'one' ? changed.catch(offerInstead(opened, day, original)) : changed);
         notify('Saved.');
       },
       reopen: (current, edited) => {
@@ -197,6 +207,8 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
     },
     draft,
   );
+
+  enableStatuses(form, day, { start: startDate, end: endDate }, { except: [id] });
 
   function askToCancel(): void {
     const chosen = choiceOf(form.values());

@@ -10,6 +10,8 @@ type FieldType =
   | 'tel'
   | 'email'
   | 'datetime-local'
+  | 'date'
+  | 'time'
   | 'number'
   | 'select'
   | 'checkboxes'
@@ -48,6 +50,8 @@ export interface Form {
   /** Shows content below the fields, for example the conflicts of a series. */
   readonly showBelow: (...content: Node[]) => void;
   readonly setSubmitLabel: (label: string) => void;
+  /** Fills fields, and submits the form. */
+  readonly submitWith: (values: FormDraft['values']) => void;
 }
 
 export function formField(
@@ -106,8 +110,8 @@ function fill(form: HTMLFormElement, values: FormDraft['values']): void {
     const typed = values[control.name];
     if (typed && control.type === 'checkbox') (control as HTMLInputElement).checked = typed.includes(control.value);
     else if (typed) control.value = typed[0] ?? '';
-    // Other parts of the form depend on a time.
-    if (control.type === 'datetime-local') control.dispatchEvent(new Event('input', { bubbles: true }));
+    // Other parts of the form depend on it.
+    if (typed) control.dispatchEvent(new Event('input', { bubbles: true }));
   }
 }
 
@@ -145,7 +149,9 @@ export function openForm(options: DialogOptions, draft?: FormDraft): Form {
       if (place.hidden) place.textContent = text;
       else if (!place.textContent?.includes(text)) place.textContent += ` ${text}`;
       place.hidden = false;
-      formElement.querySelector(`#field-${name}`)?.setAttribute('aria-invalid', 'true');
+      // A bay that is not free is not free at this time.
+      for (const invalid of name === 'bayId' ? [name, 'startDate', 'endDate'] : [name])
+        formElement.querySelector(`#field-${invalid}`)?.setAttribute('aria-invalid', 'true');
     }
     if (shown.length > 0 && problems.childElementCount === 0) problems.append(h('p', {}, 'Please check the fields.'));
   };
@@ -182,6 +188,10 @@ export function openForm(options: DialogOptions, draft?: FormDraft): Form {
     },
     setSubmitLabel: (label) => {
       if (submit) submit.textContent = label;
+    },
+    submitWith: (values) => {
+      fill(formElement, values);
+      formElement.requestSubmit();
     },
   };
   formElement.addEventListener('submit', (event) => {

@@ -1,11 +1,14 @@
 // Moves a booking that was dragged, or all bookings of its group, and lets the user undo it.
+import { timesOf } from '../../src/time/interval.ts';
 import { describeError } from '../data/errors.ts';
 import { changeBookings } from '../data/write.ts';
 import { bayNameOf, type Day, nameOf, type SheetBooking } from '../day/day.ts';
+import type { TimeChoice } from '../day/free.ts';
 import { type BookingValues, movedLike, type SeriesScope, seriesScopes } from '../day/series.ts';
 import { rangeOf } from '../day/time.ts';
 import { button, h, listOf, notify } from '../dom.ts';
 import { openForm } from './form.ts';
+import { offersAfter } from './offers.ts';
 
 /**
  * Moves a booking that was dragged. Asks whether to move its whole group. The move can be undone for 10 seconds.
@@ -15,24 +18,27 @@ export function moveBooking(
   day: Day,
   original: SheetBooking,
   change: BookingValues,
-  showRejection: (text: string) => void,
+  showRejection: (text: string, ...content: HTMLElement[]) => void,
 ): void {
   const requested = { id: original.id, ...change };
   const where = listOf(bayNameOf(day, change.bayId), rangeOf(change, day));
   const action = actionOf(original, change);
-  const fail = async (error: unknown) => {
+  const fail = async (error: unknown, ...offers: HTMLElement[]) => {
     const described = await describeError(error, day, [requested]);
-    showRejection(described.map((problem) => problem.text).join(' '));
+    showRejection(described.map((problem) => problem.text).join(' '), ...offers);
   };
+  const take = ({ bayIds: [bayId = original.bayId], ...interval }: TimeChoice) =>
+    moveBooking(day, original, { ...change, bayId, ...timesOf(interval) }, showRejection);
+  const failWithOffers = async (error: unknown) => fail(error, ...(await offersAfter(error, day, take, original)));
   const move = async (scope: SeriesScope) => {
     const changeOf = scope === 'one' ? () => change : movedLike(original, change, day);
     const undo = await changeBookings({ booking: original, scope, day }, changeOf);
     notify([`${action.done} `, ...where, others[scope]], {
       label: 'Undo',
-      act: () => undo().catch(fail),
+      act: () => undo().catch((error) => fail(error)),
     });
   };
-  if (!original.groupId) return void move('one').catch(fail);
+  if (!original.groupId) return void move('one').catch(failWithOffers);
   const form = openForm({
     title: `${action.verb} which bookings?`,
     day,

@@ -1,10 +1,11 @@
 // The fields of a form for a start and an end. In the hour that occurs twice, a choice follows the time.
-import type { Period } from '../../src/time/interval.ts';
+import type { Interval, Period } from '../../src/time/interval.ts';
 import type { Day } from '../day/day.ts';
 import { SentenceError } from '../day/sentences.ts';
 import { type WallTimes, weeklyTimes } from '../day/series.ts';
 import { localAt, meaningsOf, type WallTime, wallTimeAt } from '../day/time.ts';
 import { h } from '../dom.ts';
+import type { FormDraft } from '../sign-in.ts';
 import { formField } from './form.ts';
 
 /** In milliseconds since 1970, or as the API writes them. */
@@ -21,6 +22,15 @@ export const timeFields = (day: Day, { start, end }: FormTimes): HTMLElement[] =
   timeField('startDate', 'From', start, day),
   timeField('endDate', 'To', end, day),
 ];
+
+/** The values of the fields for another time. */
+export const timeValues = ({ start, end }: Interval, { timeZone }: Day): FormDraft['values'] =>
+  Object.fromEntries(
+    Object.entries({ startDate: start, endDate: end }).flatMap(([name, instant]) => [
+      [name, [localAt(instant, timeZone)]],
+      [occurrenceName(name), [String(wallTimeAt(instant, timeZone).occurrence)]],
+    ]),
+  );
 
 function timeField(name: string, label: string, before: number | string, { timeZone }: Day): HTMLElement {
   const instant = new Date(before).getTime();

@@ -1,14 +1,15 @@
 // Opens the forms of the sheet, as far as the user may change something now.
 import type { BookingBay, Me } from '@bay-booking/client';
-import { timesOf } from '../../src/time/interval.ts';
+import { contains, type Interval, timesOf } from '../../src/time/interval.ts';
 import { describeError } from '../data/errors.ts';
 import type { Day, SheetBooking, SheetEntry } from '../day/day.ts';
 import { firstFreeBay } from '../day/free.ts';
-import { halfHour, proposedStart } from '../day/time.ts';
+import { fiveMinutes, halfHour, proposedStart } from '../day/time.ts';
 import { button, h, notify } from '../dom.ts';
 import { openBay, openBays } from '../forms/bays-form.ts';
 import { openBooking, openNewBooking } from '../forms/booking-form.ts';
 import { type ClosureContext, openClosure } from '../forms/closure-form.ts';
+import { openFindTime } from '../forms/find-time.ts';
 import { openForm } from '../forms/form.ts';
 import { openHours } from '../forms/hours-form.ts';
 import type { FormDraft } from '../sign-in.ts';
@@ -52,14 +53,24 @@ export function createActions(day: Day, { scopes, subject }: Me, reload: () => v
     const times = { start: timeOfRow(day, row), end: timeOfRow(day, lastRow + 1) };
     if (!contextNow().mayWrite) notify(choices.locked ? 'The sheet is locked.' : 'Your account may not book here.');
     else if (bayIds.length === 0) notify(`${selected[0]?.name ?? 'The bay'} is not bookable.`);
-    else openNewBooking(contextNow(), { bayIds, ...times });
+    else openNewBooking(contextNow(), { bayIds, ...times, isChosen: true });
+  }
+
+  function openAt(times: Interval, title?: string): void {
+    // On another day, the form finds the bay.
+    const bay = contains(day, times) ? firstFreeBay(day, times) : undefined;
+    openNewBooking(contextNow(), { bayIds: bay ? [bay.id] : [], ...times, ...(title && { title }) });
   }
 
   function newBooking(): void {
     const start = proposedStart(day, Date.now());
-    const times = { start, end: start + 2 * halfHour };
-    const bay = firstFreeBay(day, times);
-    openNewBooking(contextNow(), { bayIds: bay ? [bay.id] : [], ...times });
+    openAt({ start, end: start + 2 * halfHour });
+  }
+
+  /** For somebody who stands at the desk: from the last full five minutes, for an hour. */
+  function walkIn(): void {
+    const start = Math.floor(Date.now() / fiveMinutes) * fiveMinutes;
+    openAt({ start, end: start + 2 * halfHour }, 'Walk-in');
   }
 
   function closeBays(): void {
@@ -73,6 +84,7 @@ export function createActions(day: Day, { scopes, subject }: Me, reload: () => v
   /** The buttons that change something. */
   const editing = [
     mayWrite && button('New booking', newBooking, { class: 'primary' }),
+    mayWrite && button('Find a time', () => openFindTime(contextNow())),
     mayClose && button('Close bays', closeBays),
     mayClose && button('Opening hours', () => openHours(day, day.hours)),
     mayClose && button('Bays', () => openBays(day, reload)),
@@ -83,11 +95,13 @@ export function createActions(day: Day, { scopes, subject }: Me, reload: () => v
     const { kind, context } = draft;
     const now = contextNow();
     if (kind === 'new') openNewBooking(now, context as Parameters<typeof openNewBooking>[1], draft);
+    if (kind === 'find') openFindTime(now, draft);
     if (kind === 'booking') openBooking(now, context as SheetBooking, draft);
     if (kind === 'closure') openClosure(now, context as Parameters<typeof openClosure>[1], draft);
     if (kind === 'bay') openBay(day, context as BookingBay, reload, draft);
     if (kind === 'hours') openHours(day, context as Parameters<typeof openHours>[1], draft);
   }
 
-  return { contextNow, open, choose, openEmpty, editing, report, restore };
+  const walkInButton = mayWrite && button('Walk-in', walkIn, { id: 'walk-in', class: 'primary' });
+  return { contextNow, open, choose, openEmpty, walkIn: walkInButton, editing, report, restore };
 }

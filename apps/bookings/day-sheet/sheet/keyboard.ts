@@ -72,7 +72,7 @@ export function enableKeyboard(grid: Grid, { open, openEmpty, choose }: Keyboard
     if (cell) setCursor(oneCell(cell.bay, cell.row));
   });
   element.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    if (event.ctrlKey || event.altKey || event.metaKey || event.target instanceof HTMLSelectElement) return;
     if (cursor.lastBay !== choices.bay) cursor = oneCell(choices.bay, cursor.lastRow);
     const step = steps[event.key];
     if (step) move(step, event.shiftKey);

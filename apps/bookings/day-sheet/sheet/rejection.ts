@@ -11,12 +11,13 @@ export function createRejection(
 ) {
   let shown: HTMLElement | undefined;
 
-  function show(booking: SheetBooking, text: string): void {
+  function show(booking: SheetBooking, text: string, ...content: readonly HTMLElement[]): void {
     hide();
     shown = h(
       'div',
       { class: 'rejection', role: 'alert', 'data-id': booking.id },
       h('p', {}, text),
+      ...content,
       button('Close', hide, { class: 'link' }),
     );
     move(booking);

@@ -16,6 +16,7 @@ import { enableDrag } from './drag.ts';
 import { createGrid } from './grid.ts';
 import { enableKeyboard } from './keyboard.ts';
 import { createListView } from './list.ts';
+import { createNowView } from './now.ts';
 import { searchAllDays } from './search.ts';
 import { choices, createToolbar } from './toolbar.ts';
 
@@ -79,30 +80,43 @@ function drawSheet(day: Day, { me, locations, go, location, reload }: SheetOptio
   enableDrag(grid, {
     mayDrag: () => contextNow().mayWrite,
     select: actions.openEmpty,
-    move: (booking, change) => moveBooking(day, booking, change, (text) => grid.rejection.show(booking, text)),
+    move: (booking, change) => moveBooking(day, booking, change, (...shown) => grid.rejection.show(booking, ...shown)),
   });
   const list = createListView(day, actions.open);
+  const now = createNowView(day, actions.open);
 
-  /** A list that nobody sees is not drawn. */
-  const drawList = (): void => {
+  /** A view that nobody sees is not drawn. */
+  const drawTexts = (): void => {
     if (choices.view === 'list') list.draw(choices.filter);
+    if (choices.view === 'now') now.draw();
   };
   function showChoices(): void {
     grid.setFilter(choices.filter);
     grid.showBay(choices.bay);
     grid.element.classList.toggle('locked', !contextNow().mayWrite);
+    const wasHidden = grid.element.hidden;
     grid.element.hidden = choices.view !== 'grid';
+    if (wasHidden && !grid.element.hidden) scrollToNow();
     list.element.hidden = choices.view !== 'list';
-    drawList();
+    now.element.hidden = choices.view !== 'now';
+    drawTexts();
   }
-  const toolbar = createToolbar(day, locations, me, actions.editing, {
+  function scrollToNow(left = 0, top = 0): void {
+    const from = proposedStart(day, Date.now() < day.end ? Date.now() : 0);
+    const row = Math.max((from - day.start) / halfHour - 4, 0);
+    grid.element.scrollTo(left, left + top > 0 ? top : row * grid.rowHeight());
+  }
+  const { element: toolbar, selectBay } = createToolbar(day, locations, me, actions, {
     go,
     showChoices,
+    scrollToNow: () => scrollToNow(grid.element.scrollLeft),
     searchAllDays: () =>
       void searchAllDays({ text: choices.filter.trim(), day, locations, contextNow, go }).catch(report),
     showUsage: () => go(location.id, day.date, { usage: 'week', by: 'day', of: 'location' }),
     showChanges: () => void showHistory(day, me.subject).catch(report),
   });
+  // On a phone, the grid has one bay, and its heading is the choice of the bay.
+  grid.element.append(h('div', { class: 'bay-choice' }, selectBay));
   const status = h('output', { class: 'status' });
   const setStatus = (text: string): void => {
     status.textContent = text;
@@ -112,31 +126,31 @@ function drawSheet(day: Day, { me, locations, go, location, reload }: SheetOptio
   const heading = h('div', { class: 'heading' }, h('h1', {}, longDate(day)), h('p', {}, `${location.name} · `, status));
 
   return {
-    elements: unread ? [heading, toolbar, unread] : [heading, toolbar, grid.element, list.element],
+    elements: unread ? [heading, toolbar, unread] : [heading, toolbar, grid.element, list.element, now.element],
     preparePrint: (): void => {
       grid.preparePrint();
       // Below the grid, paper has the bookings with a phone number or a note.
       list.draw(choices.filter);
     },
-    showNow: grid.showNow,
+    showNow: (): void => {
+      grid.showNow();
+      if (choices.view === 'now') now.draw();
+    },
     restore: actions.restore,
     drawBookings: (ids: readonly string[]): void => {
       ids.forEach(grid.update);
-      drawList();
+      drawTexts();
     },
     updateSchedule: (): void => {
       grid.updateSchedule();
-      drawList();
+      drawTexts();
     },
     setStatus,
     /** Scrolls to where the user was before a sign-in, else to some hours before now, or to the morning. */
     scroll: (): void => {
       const [left, top] = choices.scroll;
       choices.scroll = [0, 0];
-      const now = Date.now();
-      const from = now < day.end ? proposedStart(day, now) : proposedStart(day, 0);
-      const row = Math.max((from - day.start) / halfHour - 4, 0);
-      grid.element.scrollTo(left, left + top > 0 ? top : row * grid.rowHeight());
+      scrollToNow(left, top);
     },
   };
 }

@@ -6,7 +6,7 @@ import { addDays, dateAt, readDate } from '../day/time.ts';
 import { announce, button, h } from '../dom.ts';
 
 const initial = {
-  view: 'grid' as 'grid' | 'list',
+  view: 'grid' as 'grid' | 'list' | 'now',
   locked: false,
   filter: '',
   bay: 0,
@@ -38,25 +38,28 @@ interface ToolbarActions {
   readonly go: (locationId: string, date: string) => void;
   /** Shows the day as `choices` says. */
   readonly showChoices: () => void;
+  readonly scrollToNow: () => void;
   readonly searchAllDays: () => void;
   readonly showChanges: () => void;
   readonly showUsage: () => void;
 }
 
-/** `editing` are the buttons that change something. A locked sheet disables them. */
+/** `walkIn` and `editing` are the buttons that change something. A locked sheet disables them. */
 export function createToolbar(
   day: Day,
   locations: readonly BookingLocation[],
   me: Me,
-  editing: readonly HTMLButtonElement[],
+  { walkIn, editing }: { readonly walkIn: HTMLButtonElement | false; readonly editing: readonly HTMLButtonElement[] },
   actions: ToolbarActions,
-): HTMLElement {
+) {
   const { location, date } = day;
   const { go } = actions;
+  const isToday = () => date === dateAt(Date.now(), day.timeZone);
   const choose = (change: Partial<typeof choices>): void => {
     Object.assign(choices, change);
     viewButton.textContent = choices.view === 'grid' ? 'List' : 'Grid';
-    for (const control of editing) control.disabled = choices.locked;
+    nowButton.ariaPressed = String(choices.view === 'now');
+    for (const control of [walkIn, ...editing]) if (control) control.disabled = choices.locked;
     actions.showChoices();
   };
   const mayClose = me.scopes.some((scope) => scope.endsWith('/golf/schedule'));
@@ -96,8 +99,10 @@ export function createToolbar(
   });
   const selectBay = h(
     'select',
-    { id: 'bay', change: () => choose({ bay: selectBay.selectedIndex }) },
-    ...day.bays.map(({ name }, index) => h('option', { selected: index === choices.bay }, name)),
+    { id: 'bay', 'aria-label': 'Bay', change: () => choose({ bay: selectBay.selectedIndex }) },
+    ...day.bays.map(({ name, bookable }, index) =>
+      h('option', { selected: index === choices.bay }, bookable ? name : `${name}, not bookable`),
+    ),
   );
   const lock = h('input', {
     type: 'checkbox',
@@ -106,23 +111,34 @@ export function createToolbar(
     change: () => choose({ locked: lock.checked }),
   });
   const viewButton = button('', () => choose({ view: choices.view === 'grid' ? 'list' : 'grid' }));
-  const labelled = (text: string, control: HTMLElement, className = '') =>
-    h('div', { class: `control ${className}` }, h('label', { for: control.id }, text), control);
-
-  choose({ bay: Math.max(selectBay.selectedIndex, 0) });
-  return h(
+  const goToday = () => go(location.id, dateAt(Date.now(), day.timeZone));
+  const nowButton = button(
+    'Now',
+    () => {
+      choose({ view: choices.view === 'now' ? 'grid' : 'now' });
+      if (!isToday()) goToday();
+    },
+    { id: 'now' },
+  );
+  const labelled = (text: string, control: HTMLElement) =>
+    h('div', { class: 'control' }, h('label', { for: control.id }, text), control);
+  // On a phone, these controls are a menu. On a wider window they are visible without it.
+  const others = h(
     'div',
-    { class: 'toolbar' },
+    {
+      class: 'others',
+      id: 'others',
+      popover: 'auto',
+      click: ({ target }: MouseEvent) => target instanceof HTMLButtonElement && others.hidePopover(),
+    },
     labelled('Location', selectLocation),
     h(
       'div',
       { class: 'control days' },
       button('‹', () => go(location.id, addDays(date, -1)), { id: 'day-before', 'aria-label': 'Day before' }),
-      button('Today', () => go(location.id, dateAt(Date.now(), day.timeZone)), { id: 'today' }),
+      button('Today', () => (isToday() ? actions.scrollToNow() : goToday()), { id: 'today' }),
       button('›', () => go(location.id, addDays(date, 1)), { id: 'day-after', 'aria-label': 'Day after' }),
     ),
-    labelled('Date', selectDate),
-    labelled('Bay', selectBay, 'phone'),
     labelled('Search', search),
     button('Search all days', actions.searchAllDays),
     viewButton,
@@ -132,6 +148,14 @@ export function createToolbar(
     h('div', { class: 'control lock' }, lock, h('label', { for: 'lock' }, 'Lock the sheet')),
     ...editing,
   );
+  const more = button('More', () => {}, { id: 'more', class: 'phone', popovertarget: others.id });
+
+  const view = choices.view === 'now' && !isToday() ? 'grid' : choices.view;
+  choose({ view, bay: Math.max(selectBay.selectedIndex, 0) });
+  return {
+    element: h('div', { class: 'toolbar' }, walkIn, labelled('Date', selectDate), nowButton, more, others),
+    selectBay,
+  };
 }
 
 /** Groups the locations by facility, if there are several. */

@@ -1,0 +1,74 @@
+// Shows beside each bay of a form whether the bay is free at the typed time, and chooses the first free bay.
+import { intervalOf } from '../../src/time/interval.ts';
+import { readOccupancy } from '../data/read.ts';
+import type { Day } from '../day/day.ts';
+import { type BayStatus, describeStatus, statusesAt } from '../day/free.ts';
+import { dateAt, dayOf } from '../day/time.ts';
+import { h } from '../dom.ts';
+import type { Form } from './form.ts';
+import { type FormTimes, readTimes } from './time-fields.ts';
+
+/** A longer time is not read: it would have too many bookings. */
+const maxReadMs = 7 * 86_400_000;
+
+interface StatusOptions {
+  /** The ids of bookings that are not in the way. */
+  readonly except?: readonly string[];
+  /** Chooses the first free bay, until the user chooses one. */
+  readonly preselects?: boolean;
+}
+
+/** Returns a function that waits until the statuses of the typed time are known. */
+export function enableStatuses(
+  form: Form,
+  day: Day,
+  before: FormTimes,
+  { except = [], preselects = false }: StatusOptions,
+): () => Promise<void> {
+  const boxes = [...form.element.querySelectorAll<HTMLInputElement>('[type=checkbox][name=bayId]')];
+  const options = [...form.element.querySelectorAll<HTMLOptionElement>('[name=bayId] option')];
+  const names = new Map(options.map((option) => [option, option.text]));
+  const notes = boxes.map((box) => {
+    const note = h('small', { id: `status-${box.value}` });
+    // The status describes the choice. It is not a part of its name.
+    box.ariaLabel = box.parentElement?.textContent ?? '';
+    box.setAttribute('aria-describedby', note.id);
+    box.parentElement?.append(note);
+    return note;
+  });
+  let isChosen = !preselects;
+  let updates = 0;
+
+  async function readStatuses(): Promise<readonly (BayStatus & { readonly text: string })[]> {
+    try {
+      const interval = intervalOf(readTimes(form.values(), day, before));
+      if (interval.end - interval.start > maxReadMs) return [];
+      const times = dayOf(dateAt(interval.start, day.timeZone), day.timeZone);
+      const statuses = statusesAt(await readOccupancy(day, interval), interval, except);
+      return statuses.map((status) => ({ ...status, text: describeStatus(status, times) }));
+    } catch {
+      // The time is not complete, or there is no connection.
+      return [];
+    }
+  }
+
+  async function update(): Promise<void> {
+    updates += 1;
+    const number = updates;
+    const statuses = await readStatuses();
+    if (number !== updates) return;
+    const textOf = (bayId: string) => statuses.find(({ bay }) => bay.id === bayId)?.text;
+    for (const [index, box] of boxes.entries()) notes[index]?.replaceChildren(textOf(box.value) ?? '');
+    for (const [option, name] of names) option.textContent = [name, textOf(option.value)].filter(Boolean).join(' · ');
+    const free = statuses.find(({ kind }) => kind === 'free')?.bay.id;
+    if (!isChosen && statuses.length > 0) for (const box of boxes) box.checked = box.value === free;
+  }
+
+  let pending = update();
+  form.element.addEventListener('input', ({ target }) => {
+    const { name } = target as HTMLInputElement;
+    if (name === 'bayId') isChosen = true;
+    if (/^(start|end)Date/.test(name)) pending = update();
+  });
+  return () => pending;
+}

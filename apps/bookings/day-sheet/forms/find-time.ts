@@ -1,0 +1,92 @@
+// The form that finds times when several bays are free, also on later days. A tap on a time opens the booking form.
+import { api } from '../api.ts';
+import { readGaps } from '../data/read.ts';
+import { findTimes, type TimeChoice, type TimeWish } from '../day/free.ts';
+import { SentenceError } from '../day/sentences.ts';
+import { addDays, dateAt, dayOf, readDate } from '../day/time.ts';
+import { button, h } from '../dom.ts';
+import type { FormDraft } from '../sign-in.ts';
+import { type FormContext, openNewBooking } from './booking-form.ts';
+import { formField, openForm } from './form.ts';
+import { describeChoice } from './offers.ts';
+
+/** The API answers for 32 days at once. A time on the last day can end on the next one. */
+const maxDays = 30;
+const limit = 50;
+
+export function openFindTime(context: FormContext, draft?: FormDraft): void {
+  const { day } = context;
+  const today = dateAt(Date.now(), day.timeZone);
+  const date = day.date > today ? day.date : today;
+  openForm(
+    {
+      title: 'Find a time',
+      day,
+      kind: 'find',
+      content: [
+        formField('number', 'bays', 'How many bays', '1', { min: 1, max: day.bays.length }),
+        formField('checkbox', 'together', 'Next to each other', true),
+        formField('number', 'minutes', 'How long, in minutes', '60', { min: 5, max: 1_440, step: 5 }),
+        formField('date', 'firstDate', 'First day', date, { min: today }),
+        formField('date', 'lastDate', 'Last day', date, { min: today }),
+        formField('time', 'from', 'Not before', '08:00'),
+        formField('time', 'to', 'Not after', '22:00'),
+      ],
+      submitLabel: 'Find times',
+      save: async (values, form) => {
+        const wish = readWish(values);
+        const [first = date, last = first] = [wish.dates[0], wish.dates.at(-1)];
+        const interval = {
+          start: dayOf(first, day.timeZone).start,
+          end: dayOf(wish.to > wish.from ? last : addDays(last, 1), day.timeZone).end,
+        };
+        const gaps = await readGaps(api, day, interval);
+        const found = findTimes(gaps, wish, { timeZone: day.timeZone, now: Date.now(), limit });
+        const items = found.map((choice) =>
+          h(
+            'li',
+            {},
+            button(describeChoice(choice, day), () => openNewBooking(context, proposalOf(choice)), { class: 'link' }),
+          ),
+        );
+        const summary = found.length === 0 ? 'No time is free. Try other days or hours, or fewer bays.' : 'Free times:';
+        form.showBelow(h('div', { role: 'status' }, h('p', {}, summary), h('ul', { class: 'dates' }, ...items)));
+        return false;
+      },
+    },
+    draft,
+  );
+}
+
+const proposalOf = ({ bayIds, start, end }: TimeChoice) => ({ bayIds, start, end, isChosen: true });
+
+function readWish(values: FormData): TimeWish {
+  const text = (name: string): string => String(values.get(name) ?? '');
+  const readNumber = (name: string, max: number): number => {
+    const value = Number(text(name));
+    if (Number.isInteger(value) && value >= 1 && value <= max) return value;
+    throw new SentenceError(`Please enter a whole number from 1 to ${max}.`, name);
+  };
+  const readDay = (name: string): string => {
+    const date = readDate(text(name));
+    if (date) return date;
+    throw new SentenceError('Please enter a date.', name);
+  };
+  const readHour = (name: string): string => {
+    if (text(name)) return text(name);
+    throw new SentenceError('Please enter a time.', name);
+  };
+  const [first, last] = [readDay('firstDate'), readDay('lastDate')];
+  if (last < first) throw new SentenceError('The last day must not be before the first day.', 'lastDate');
+  const dates = [first];
+  for (let date = first; date < last && dates.length <= maxDays; dates.push(date)) date = addDays(date, 1);
+  if (dates.length > maxDays) throw new SentenceError(`Please choose at most ${maxDays} days.`, 'lastDate');
+  return {
+    bays: readNumber('bays', 1_000),
+    together: values.has('together'),
+    minutes: readNumber('minutes', 1_440),
+    dates,
+    from: readHour('from'),
+    to: readHour('to'),
+  };
+}

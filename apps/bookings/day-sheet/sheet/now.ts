@@ -1,0 +1,44 @@
+// Lists for each bay who is there now and until when, who is next, and until when a free bay is free.
+import { bayNameOf, type Day, nameOf, type SheetBooking } from '../day/day.ts';
+import { describeStatus, statusesAt } from '../day/free.ts';
+import { clockAt, timeOf } from '../day/time.ts';
+import { button, type Child, h, listOf } from '../dom.ts';
+
+export function createNowView(day: Day, open: (booking: SheetBooking) => void) {
+  const heading = h('h2');
+  const body = h('ul');
+  const element = h('section', { class: 'list at-now', tabindex: 0, 'aria-label': 'Now' }, heading, body);
+  const linkTo = (booking: SheetBooking) =>
+    button(listOf(nameOf(booking)), () => open(booking), { class: 'link', 'data-id': booking.id });
+
+  function itemsAt(now: number): HTMLElement[] {
+    return statusesAt(day, { start: now, end: now }).map((status) => {
+      const { bay, booking, closure, next, kind, until } = status;
+      const free = until === undefined ? 'free for the rest of the day' : `free until ${clockAt(until, day.timeZone)}`;
+      const closed = `${describeStatus(status, day)}${closure?.reason ? `: ${closure.reason}` : ''}`;
+      const present: Child[] = booking
+        ? [linkTo(booking), ` until ${timeOf(booking.endDate, day)}`]
+        : [kind === 'free' ? free : closed];
+      const later: Child[] = next ? ['next: ', linkTo(next), ` from ${timeOf(next.startDate, day)}`] : [];
+      return h(
+        'li',
+        {},
+        h('strong', {}, bayNameOf(day, bay.id)),
+        h('span', {}, ...present),
+        h('span', { class: 'later' }, ...later),
+      );
+    });
+  }
+
+  return {
+    element,
+    draw: (): void => {
+      const now = Date.now();
+      const isOver = now >= day.end;
+      const focused = (document.activeElement as HTMLElement | null)?.dataset.id;
+      heading.textContent = isOver ? 'This day is over. Choose Today.' : `Now, ${clockAt(now, day.timeZone)}`;
+      body.replaceChildren(...(isOver ? [] : itemsAt(now)));
+      if (focused) body.querySelector<HTMLElement>(`[data-id="${CSS.escape(focused)}"]`)?.focus();
+    },
+  };
+}
