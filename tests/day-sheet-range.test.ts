@@ -59,10 +59,12 @@ describeInChromium('the range on the day sheet', () => {
     }
     await page.getByLabel('Period').selectOption('Month');
     await page.getByText('January 2031', { exact: false }).first().waitFor();
+    await page.getByLabel('By', { exact: true }).selectOption('Day');
+    await row(page, 'Fri 31 Jan').waitFor();
     await press(page, 'The month before');
     await page.getByText('December 2030', { exact: false }).first().waitFor();
     // The browser's Back button leads back through what was shown.
-    for (const text of ['January 2031', '13–19 Jan 2031']) {
+    for (const text of ['January 2031', 'January 2031', '13–19 Jan 2031']) {
       await page.goBack();
       await page.getByText(text, { exact: false }).first().waitFor();
     }

@@ -5,7 +5,7 @@ import { dateAt, readDate } from './day/time.ts';
 import { readUsageChoice, type UsageChoice } from './day/usage.ts';
 import { button, h, notify } from './dom.ts';
 import { showSheet } from './sheet/sheet.ts';
-import { choices, forgetChoices } from './sheet/toolbar.ts';
+import { choices, forgetChoices, rememberScroll } from './sheet/toolbar.ts';
 import { showUsage } from './sheet/usage.ts';
 import * as signIn from './sign-in.ts';
 
@@ -97,7 +97,10 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
     search = location.search;
     try {
       if (choice) return await showUsage({ locations, location: chosen, date, choice, go }, signal);
-      const reload = () => open(signIn.drafts.current?.());
+      const reload = () => {
+        rememberScroll();
+        void open(signIn.drafts.current?.());
+      };
       await showSheet({ me, locations, location: chosen, date, draft, go, reload }, signal);
     } catch (error) {
       if (!signal.aborted) fail(error);

@@ -42,9 +42,8 @@ export function openBay(day: Day, original: BookingBay, reload: () => void, draf
       content: [
         formField('text', 'name', 'Name', name, { required: true, maxlength: 256 }),
         formField('textarea', 'description', 'Description', description, { maxlength: 2_000 }),
-        formField('checkbox', 'outOfService', 'Out of service', !bookable, {
-          hint: 'Nobody can book a bay that is out of service. Its bookings stay.',
-        }),
+        formField('checkbox', 'outOfService', 'Out of service', !bookable),
+        h('p', { class: 'hint' }, 'Nobody can book a bay that is out of service. Its bookings stay.'),
       ],
       submitLabel: 'Save',
       save: async (values) => {

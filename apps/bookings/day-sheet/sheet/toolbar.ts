@@ -22,12 +22,15 @@ export const choices = { ...initial };
 const storageKey = 'day-sheet-choices';
 Object.assign(choices, JSON.parse(sessionStorage.getItem(storageKey) ?? '{}'));
 addEventListener('pagehide', () => {
-  const sheet = document.querySelector('.sheet');
-  sessionStorage.setItem(
-    storageKey,
-    JSON.stringify({ ...choices, scroll: [sheet?.scrollLeft ?? 0, sheet?.scrollTop ?? 0] }),
-  );
+  rememberScroll();
+  sessionStorage.setItem(storageKey, JSON.stringify(choices));
 });
+
+/** Makes the next sheet scroll to where this one is. */
+export function rememberScroll(): void {
+  const sheet = document.querySelector('.sheet');
+  choices.scroll = [sheet?.scrollLeft ?? 0, sheet?.scrollTop ?? 0];
+}
 
 /** The next person at this device must not see the names that somebody has searched for. */
 export const forgetChoices = (subject = ''): void => {

@@ -1,5 +1,6 @@
 // Shows how full the bays were in a week or a month, beside the one before: numbers, a table with bars, and a download.
 import type { BookingLocation } from '@bay-booking/client';
+import { offlineSince } from '../api.ts';
 import { describeError } from '../data/errors.ts';
 import { createUnreadDay } from '../data/read.ts';
 import { downloadCsv, readUsage, type UsageReport, type UsageRequest } from '../data/usage.ts';
@@ -32,7 +33,7 @@ export async function showUsage(options: UsageOptions, signal: AbortSignal): Pro
   const note = dates.to > today ? `${period}. More bookings can still come.` : period;
   const shown = h(
     'div',
-    { class: 'list', tabindex: 0, role: 'region', 'aria-label': 'Usage' },
+    { class: 'report', tabindex: 0, role: 'region', 'aria-label': 'Usage' },
     h('p', {}, 'Counting…'),
   );
   let report: UsageReport | undefined;
@@ -51,6 +52,7 @@ export async function showUsage(options: UsageOptions, signal: AbortSignal): Pro
   }
 
   async function describe(error: unknown): Promise<string> {
+    if (offlineSince !== undefined) return 'There is no connection to the service. Try again later.';
     return (await describeError(error, createUnreadDay(location, date))).map(({ text }) => text).join(' ');
   }
   async function fail(error: unknown): Promise<void> {
@@ -145,7 +147,7 @@ function draw({ items, before, names }: UsageReport, { usage, by }: UsageChoice,
   const table = h(
     'table',
     { class: 'usage' },
-    h('caption', {}, caption),
+    h('caption', { class: 'hidden' }, caption),
     h('thead', {}, h('tr', {}, ...head)),
     h('tbody', {}, ...body),
     h('tfoot', {}, rowOf('Total', total, totalBefore)),
