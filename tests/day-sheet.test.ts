@@ -411,6 +411,7 @@ describeInChromium('the day sheet', () => {
     const date = nextDay();
     await book(date, 'bay-n2-01', 'Met', '10:00', '11:00');
     const path = '/api/booking-locations/loc-north-2/opening-hours';
+    const open = { opens: '07:00', closes: '22:00' };
     const page = await system.open(queryOf(date, 'loc-north-2'), tall);
     await press(page, 'Close bays');
     await check(page, 'Bay 1');
@@ -431,19 +432,37 @@ describeInChromium('the day sheet', () => {
     await page.locator('.closure').waitFor({ state: 'detached' });
 
     await press(page, 'Opening hours');
-    await fill(page, { Tuesday: '7-22', Exceptions: `${date} 08:00-20:00` });
+    await press(page, 'Remove the hours: Monday');
+    await fill(page, { 'Monday opens': '07:00' });
     await press(page, 'Save');
-    await page.getByText('“7-22” is not a time range such as 07:00-22:00.').waitFor();
-    await fill(page, { Tuesday: '25:00-26:00' });
+    await page.locator('#field-monday-problem').filter({ hasText: 'Please enter when it closes too' }).waitFor();
+    expect(await dialog(page).getByLabel('Monday opens').getAttribute('aria-invalid')).toBe('true');
+    await fill(page, { 'Monday closes': '22:00' });
+    await press(page, 'Copy to all days');
+    await press(page, 'Remove the hours: Sunday');
+    await press(page, 'Add hours: Saturday');
+    await fill(page, { 'Saturday, hours 2 opens': '23:00', 'Saturday, hours 2 closes': '02:00' });
+    // The demo has an exception in the past.
+    await press(page, 'Remove exception 1');
+    await press(page, 'Add an exception');
+    await press(page, 'Add an exception');
     await press(page, 'Save');
-    await page.locator('#field-tuesday-problem').filter({ hasText: 'must be a time' }).waitFor();
-    await fill(page, { Tuesday: '07:00-22:00' });
+    await page.getByText('Please enter the date, or remove the exception.').waitFor();
+    await fill(page, {
+      'Exception 1 date': date,
+      'Exception 1 opens': '08:00',
+      'Exception 1 closes': '20:00',
+      'Exception 2 date': '2099-12-24',
+    });
     await press(page, 'Save');
     await toast(page).filter({ hasText: 'The opening hours were saved.' }).waitFor();
     await page.locator('.column').first().locator('.closed').nth(1).waitFor({ state: 'attached' });
     expect(await system.call('GET', path)).toMatchObject({
-      weekly: { tuesday: [{ opens: '07:00', closes: '22:00' }] },
-      exceptions: [{ date, hours: [{ opens: '08:00', closes: '20:00' }] }],
+      weekly: { monday: [open], friday: [open], saturday: [open, { opens: '23:00', closes: '02:00' }] },
+      exceptions: [
+        { date, hours: [{ opens: '08:00', closes: '20:00' }] },
+        { date: '2099-12-24', hours: [] },
+      ],
     });
     await system.call('DELETE', path);
 
@@ -468,26 +487,26 @@ describeInChromium('the day sheet', () => {
     });
     await system.call('DELETE', `/api/booking-closures/${id}`);
 
-    const open = [{ opens: '07:00', closes: '22:00' }];
     await book(date, 'bay-n2-01', 'Owl', '15:00', '16:00');
     await page.reload();
     await booking(page, 'Owl').waitFor();
     await press(page, 'Opening hours');
-    await system.call('PUT', path, { weekly: { monday: open }, exceptions: [] });
-    await fill(page, { Tuesday: '08:00-20:00' });
+    await system.call('PUT', path, { weekly: { monday: [open] }, exceptions: [] });
+    await fill(page, { 'Tuesday opens': '08:00', 'Tuesday closes': '20:00' });
     await press(page, 'Save');
     await page
       .getByText('Someone else changed the opening hours: the entry for Monday from always open to 07:00-22:00')
       .waitFor();
-    expect(await dialog(page).getByLabel('Tuesday').inputValue()).toBe('08:00-20:00');
-    await fill(page, { Exceptions: `${date} closed` });
+    expect(await dialog(page).getByLabel('Tuesday closes').inputValue()).toBe('20:00');
+    await press(page, 'Add an exception');
+    await fill(page, { 'Exception 1 date': date });
     await press(page, 'Save');
     await dialog(page).getByText('Owl, Bay 1, 15:00–16:00').waitFor();
-    expect(await system.call('GET', path)).toMatchObject({ weekly: { monday: open }, exceptions: [] });
+    expect(await system.call('GET', path)).toMatchObject({ weekly: { monday: [open] }, exceptions: [] });
     await press(page, 'Save anyway');
     await toast(page).filter({ hasText: 'The opening hours were saved.' }).waitFor();
     const { weekly } = await system.call<{ weekly: object }>('GET', path);
-    expect(weekly).toEqual({ monday: open, tuesday: [{ opens: '08:00', closes: '20:00' }] });
+    expect(weekly).toEqual({ monday: [open], tuesday: [{ opens: '08:00', closes: '20:00' }] });
     await expectNames(page, 'Owl', ['Owl 15:00–16:00 outside the opening hours, Bay 1']);
     await system.call('DELETE', path);
   }, 120_000);

@@ -150,8 +150,9 @@ export function openForm(options: DialogOptions, draft?: FormDraft): Form {
       else if (!place.textContent?.includes(text)) place.textContent += ` ${text}`;
       place.hidden = false;
       // A bay that is not free is not free at this time.
-      for (const invalid of name === 'bayId' ? [name, 'startDate', 'endDate'] : [name])
-        formElement.querySelector(`#field-${invalid}`)?.setAttribute('aria-invalid', 'true');
+      for (const id of (name === 'bayId' ? [name, 'startDate', 'endDate'] : [name]).map((of) => `#field-${of}`))
+        for (const invalid of formElement.querySelectorAll(`${id}, ${id} :is([type=time], [type=date])`))
+          invalid.setAttribute('aria-invalid', 'true');
     }
     if (shown.length > 0 && problems.childElementCount === 0) problems.append(h('p', {}, 'Please check the fields.'));
   };
