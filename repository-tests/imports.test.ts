@@ -92,9 +92,9 @@ describe('folders', () => {
     expect([...folders].filter(([, files]) => files.length > 12).map(([folder]) => folder)).toEqual([]);
   });
 
-  test('http/, time/ and idempotency/ of bookings import no subject', () => {
-    const general = /^apps\/bookings\/src\/(?:http|time|idempotency)\//;
-    const allowed = /^(?!apps\/bookings\/)|^apps\/bookings\/src\/(?:(?:http|time|idempotency|auth|database)\/|[^/]+$)/;
+  test('http/ and time/ of bookings import no subject', () => {
+    const general = /^apps\/bookings\/src\/(?:http|time)\//;
+    const allowed = /^(?!apps\/bookings\/)|^apps\/bookings\/src\/(?:(?:http|time|auth|database)\/|[^/]+$)/;
     expect(imports.filter(({ from }) => general.test(from)).length).toBeGreaterThan(30);
     expect(violations(({ from, to }) => general.test(from) && !allowed.test(to))).toEqual([]);
   });

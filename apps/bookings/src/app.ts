@@ -1,5 +1,6 @@
 // Creates every store and service once and connects them: the HTTP application, endpoints, webhooks and jobs.
 import { formats } from '@bay-booking/common/date-times';
+import type { ErrorOptions } from '@bay-booking/common/errors';
 import { linksBelow } from '@bay-booking/common/links';
 import { scopesOf } from '@bay-booking/common/scopes';
 import { type Database, logOutages } from '@bay-booking/service/database/database';
@@ -7,7 +8,7 @@ import { collectDatabaseMetrics } from '@bay-booking/service/database/metrics';
 import { mountEndpoints } from '@bay-booking/service/http/api/router';
 import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
-import { createIdempotencyStore } from '@bay-booking/service/idempotency/store';
+import { createIdempotency } from '@bay-booking/service/idempotency';
 import { type Logger, oncePerMinute } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import type { Express } from 'express';
@@ -32,6 +33,7 @@ import { bookingsMigrations, type Config } from './config.ts';
 import { mountDaySheet } from './day-sheet/routes.ts';
 import { createErasureEndpoints } from './erasure/endpoints.ts';
 import { createErasure } from './erasure/erase.ts';
+import { apiError, errors } from './errors.ts';
 import { createGroupEndpoints } from './groups/endpoints.ts';
 import { createHoldEndpoints } from './holds/endpoints.ts';
 import { createHoldStore, endHoldRights } from './holds/store.ts';
@@ -121,7 +123,8 @@ function createServices({ config, db, logger, metrics, now = () => new Date(), .
     logger,
     timeout: options.signingKeys?.timeout,
   });
-  const idempotency = createIdempotencyStore(db);
+  const noAccess = (options: ErrorOptions) => apiError('ERR00012', options);
+  const idempotency = createIdempotency(db, { ...errors, noAccess });
   const places = createPlacesStore(db);
   const bookingItem = createStateItem(shared.link);
   return {

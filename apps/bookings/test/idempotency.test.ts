@@ -1,7 +1,8 @@
 // Tests the header Idempotency-Key of POST /api/bookings (docs/behaviour.md, "Idempotency keys").
 import { query } from '@bay-booking/service/database/database';
-import { createIdempotencyStore } from '@bay-booking/service/idempotency/store';
+import { createIdempotency } from '@bay-booking/service/idempotency';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { errors } from '../src/errors.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { isTransactionWaiting } from './support/lock-waits.ts';
 import { createTestSystem, type TestSystem } from './support/test-system.ts';
@@ -111,14 +112,14 @@ test('a response is repeated even after the endDate has passed, and no longer af
 });
 
 test('all expired responses are deleted, even if there are more than a batch', async () => {
-  // A batch has 1000 responses (idempotency/store.ts).
+  // A batch has 1000 responses (packages/service/src/idempotency.ts).
   await query(
     system.db,
     `insert into idempotency_key (id, request_hash, facility_id, answer, created_at)
      select 'old-' || n, 'hash', 'fac-north', '{}', now() - interval '25 hours'
      from generate_series(1, 2500) n`,
   );
-  expect(await createIdempotencyStore(system.db).deleteExpired(new Date())).toBeGreaterThanOrEqual(2500);
+  expect(await createIdempotency(system.db, errors).deleteExpired(new Date())).toBeGreaterThanOrEqual(2500);
   expect(await query(system.db, "select from idempotency_key where id like 'old-%'")).toHaveLength(0);
   // The responses of the other tests are not expired.
   expect(await query(system.db, 'select from idempotency_key')).not.toHaveLength(0);

@@ -26,6 +26,8 @@ export interface ValueDescription {
 export interface EndpointResponse {
   readonly status: number;
   readonly body?: unknown;
+  /** The body as JSON, instead of `body`. */
+  readonly bodyText?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** What a dry run says that the request would do. Default: `delete` for DELETE, otherwise `update`. */
   readonly action?: string;

@@ -10,7 +10,7 @@ import { listEnvelope, listSchema, pageQuery } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { contentHash, findFailedPrecondition } from '@bay-booking/service/http/etag';
-import { keyedRequest } from '@bay-booking/service/idempotency/once';
+import { keyedRequest } from '@bay-booking/service/idempotency';
 import { schemasOf } from './file.ts';
 import { applyEntries, type ChangeRequest, change, type RecordStore } from './import.ts';
 import type { Fields, RecordKind, Stored } from './record.ts';

@@ -6,13 +6,13 @@ import type { MakeLink } from '@bay-booking/common/links';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { type Database, query, Rollback, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { isObject } from '@bay-booking/service/http/request-body';
-import { newResponse, once } from '@bay-booking/service/idempotency/once';
 import {
   checkUnused,
-  createIdempotencyStore,
+  createIdempotency,
   type KeyedRequest,
+  newResponse,
   storeResponse,
-} from '@bay-booking/service/idempotency/store';
+} from '@bay-booking/service/idempotency';
 import type { ManagementErrors } from './errors.ts';
 import { allKinds, batchSize, type EntryReader, type FileEntry, readFile } from './file.ts';
 import type { ChangeContext, Fields, RecordKind, RecordOutcome } from './record.ts';
@@ -40,38 +40,53 @@ export interface ChangeRequest {
   readonly key?: KeyedRequest | undefined;
 }
 
+type ChangeStore<Event> = Pick<RecordStore<Event>, 'db' | 'lock' | 'errors' | 'onCommit'>;
+type Work<Event> = (tx: Transaction, events: Event[]) => Promise<EndpointResponse>;
+
 /**
- * Makes one change. There are no events of a dry run and of a repeated request. Only an import `isLong`.
+ * Makes one change. There are no events of a dry run and of a repeated request.
  * @throws {ApiError} 422 if the key was used before with another request
  */
-export async function change<Event>(
-  { db, lock, errors, onCommit }: Pick<RecordStore<Event>, 'db' | 'lock' | 'errors' | 'onCommit'>,
+export const change = <Event>(
+  store: ChangeStore<Event>,
   request: ChangeRequest,
-  work: (tx: Transaction, events: Event[]) => Promise<EndpointResponse>,
+  work: Work<Event>,
+): Promise<EndpointResponse> => once(store, request, () => commit(store, request, work));
+
+const keyOf = ({ dryRun, key }: ChangeRequest): KeyedRequest | undefined => (dryRun ? undefined : key);
+
+const once = <Event>(
+  { db, errors }: ChangeStore<Event>,
+  request: ChangeRequest,
+  work: () => Promise<EndpointResponse>,
+): Promise<EndpointResponse> => createIdempotency(db, errors).once(keyOf(request), { now: new Date() }, work);
+
+/** Only an import `isLong`. */
+async function commit<Event>(
+  { db, lock, onCommit }: ChangeStore<Event>,
+  request: ChangeRequest,
+  work: Work<Event>,
   isLong = false,
 ): Promise<EndpointResponse> {
   const { dryRun } = request;
-  const keyed = dryRun ? undefined : request.key;
+  const keyed = keyOf(request);
   const now = new Date();
-  const idempotency = createIdempotencyStore(db);
-  return once(keyed, { idempotency, now, errors, readStored: ({ response }) => JSON.parse(response) }, async () => {
-    let committed: readonly Event[] = [];
-    const response = await transaction(db, async (tx) => {
-      if (isLong) await query(tx, allowLongTransaction);
-      await lock(tx);
-      await checkUnused(tx, keyed, now);
-      const events: Event[] = [];
-      const done = await work(tx, events);
-      if (dryRun) throw new Rollback(done);
-      // The key belongs to no facility.
-      const stored = { facilityId: '', createdAt: now.toISOString() };
-      await storeResponse(tx, keyed && newResponse(keyed, withoutSecret(done)), stored);
-      committed = events;
-      return done;
-    });
-    if (!dryRun) onCommit(committed, request);
-    return response;
+  let committed: readonly Event[] = [];
+  const response = await transaction(db, async (tx) => {
+    if (isLong) await query(tx, allowLongTransaction);
+    await lock(tx);
+    await checkUnused(tx, keyed, now);
+    const events: Event[] = [];
+    const done = await work(tx, events);
+    if (dryRun) throw new Rollback(done);
+    // The key belongs to no facility.
+    const stored = { facilityId: '', createdAt: now.toISOString() };
+    await storeResponse(tx, newResponse(keyed, withoutSecret(done)), stored);
+    committed = events;
+    return done;
   });
+  if (!dryRun) onCommit(committed, request);
+  return response;
 }
 
 /** A secret is shown once, also to a request that is repeated. */
@@ -166,14 +181,21 @@ export class RejectedImport extends Error {
 }
 
 /**
- * All or nothing. The response of a dry run says what an import would do.
+ * All or nothing. The response of a dry run says what an import would do. A repeated request is not validated again.
  * @throws {RejectedImport} unless it is a dry run
  */
-export async function importDocument<Event>(
+export const importDocument = <Event>(
   store: RecordStore<Event>,
   document: unknown,
   request: ChangeRequest,
   isCommand = false,
+): Promise<EndpointResponse> => once(store, request, () => importOnce(store, document, request, isCommand));
+
+async function importOnce<Event>(
+  store: RecordStore<Event>,
+  document: unknown,
+  request: ChangeRequest,
+  isCommand: boolean,
 ): Promise<EndpointResponse> {
   const missing = 'keep';
   const { problems: ofFile, entries } = await store.reader.ofFile(store.db, document, { missing });
@@ -190,7 +212,7 @@ export async function importDocument<Event>(
     if (found.length > 0 && !request.dryRun) throw new RejectedImport(found);
     return { status: 200, body: { entries: entriesOf(rows.map(withReason), store.errors) } };
   };
-  return change(store, request, write, true);
+  return commit(store, request, write, true);
 }
 
 const withReason = (row: ResultRow): ResultRow =>

@@ -1,4 +1,7 @@
-// Describes the endpoints for bookings. Their handlers are in write.ts and list.ts.
+// Describes the endpoints for bookings, and creates a booking. The other handlers are in write.ts and list.ts.
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import { keyedRequest, newResponse } from '@bay-booking/service/idempotency';
+import type { CallerRequest } from '../auth/caller.ts';
 import {
   defineEndpoint,
   deletionParts,
@@ -10,9 +13,11 @@ import {
   string,
 } from '../http/endpoint-parts.ts';
 import {
+  type BookingRequest,
   bookingExample,
   bookingListExample,
   bookingListSchema,
+  bookingPath,
   bookingResponse,
   bookingSchema,
   createBookingSchema,
@@ -25,9 +30,10 @@ import {
   updateBookingSchema,
   updateExample,
 } from './booking.ts';
+import { newBooking, validateDrafts, writeDrafts } from './drafts.ts';
 import { type ListServices, listUpcomingBookings, searchBookings } from './list.ts';
 import { searchQuerySchema } from './search/filters.ts';
-import { createBooking, deleteBooking, findBooking, updateBooking, type WriteServices } from './write.ts';
+import { deleteBooking, findBooking, updateBooking, type WriteServices } from './write.ts';
 
 const tag = 'Bookings';
 const errorContext = errorContextOf({});
@@ -164,4 +170,24 @@ export function createBookingEndpoints(services: WriteServices & ListServices) {
       handle: (request) => listUpcomingBookings(services, request),
     }),
   ];
+}
+
+function createBooking(
+  services: WriteServices,
+  request: CallerRequest<unknown, BookingRequest['body']>,
+): Promise<EndpointResponse> {
+  const { store, idempotency, link } = services;
+  const { body, caller, validationErrors: errors } = request;
+  const now = services.now();
+  const keyed = keyedRequest(request);
+  return idempotency.once(keyed, { now, context: errorContextOf(body) }, async () => {
+    const drafts = await validateDrafts(services, [{ body, errors }], { caller, now });
+    const [booking] = drafts.map((draft) => newBooking(draft, now, null));
+    if (!booking) throw new Error('a valid request has no booking');
+    const { headers, ...created } = bookingResponse(201, booking, link);
+    const response = { ...created, headers: { ...headers, Location: link('GET', bookingPath(booking)).href } };
+    const stored = newResponse(keyed, response);
+    await writeDrafts(store, drafts, { create: [booking], at: now, sender: request, response: stored });
+    return response;
+  });
 }

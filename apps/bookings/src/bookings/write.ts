@@ -1,47 +1,18 @@
-// Finds, creates, updates and deletes a booking, or reports why that is not possible.
+// Finds, updates and deletes a booking, or reports why that is not possible.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
-import { newResponse } from '@bay-booking/service/idempotency/once';
-import type { IdempotencyStore } from '@bay-booking/service/idempotency/store';
+import type { Idempotency } from '@bay-booking/service/idempotency';
 import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { findLikelyFacilities, isUuid } from '../database/tagged-id.ts';
 import { apiError } from '../errors.ts';
-import { createWithKey } from '../idempotency/idempotency.ts';
-import {
-  type Booking,
-  type BookingRequest,
-  bookingPath,
-  bookingResponse,
-  checkIfMatch,
-  errorContextOf,
-} from './booking.ts';
-import { type DraftServices, newBooking, validateDrafts, writeDrafts } from './drafts.ts';
+import { type Booking, type BookingRequest, bookingResponse, checkIfMatch } from './booking.ts';
+import { type DraftServices, validateDrafts, writeDrafts } from './drafts.ts';
 import { type BookingStore, lockOne } from './storage/store.ts';
 
 export interface WriteServices extends DraftServices {
   readonly now: () => Date;
   readonly link: MakeLink;
-  readonly idempotency: IdempotencyStore;
-}
-
-export function createBooking(
-  services: WriteServices,
-  request: CallerRequest<unknown, BookingRequest['body']>,
-): Promise<EndpointResponse> {
-  const { store, idempotency, link } = services;
-  const { body, caller } = request;
-  const now = services.now();
-  const context = errorContextOf(body);
-  return createWithKey(request, { idempotency, now, context }, async (keyed, errors) => {
-    const drafts = await validateDrafts(services, [{ body, errors }], { caller, now });
-    const [booking] = drafts.map((draft) => newBooking(draft, now, null));
-    if (!booking) throw new Error('a valid request has no booking');
-    const { headers, ...created } = bookingResponse(201, booking, link);
-    const response = { ...created, headers: { ...headers, Location: link('GET', bookingPath(booking)).href } };
-    const stored = keyed && newResponse(keyed, response);
-    await writeDrafts(store, drafts, { create: [booking], at: now, sender: request, response: stored });
-    return response;
-  });
+  readonly idempotency: Idempotency;
 }
 
 export async function updateBooking(

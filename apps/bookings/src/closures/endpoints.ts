@@ -2,8 +2,7 @@
 import { findReversedIntervalErrors, parseDates } from '@bay-booking/common/date-times';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
-import { newResponse } from '@bay-booking/service/idempotency/once';
-import type { IdempotencyStore } from '@bay-booking/service/idempotency/store';
+import { type Idempotency, keyedRequest, newResponse } from '@bay-booking/service/idempotency';
 import type { AuditLog } from '../audit-log.ts';
 import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { isUuid, newTaggedId } from '../database/tagged-id.ts';
@@ -21,7 +20,6 @@ import {
 } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
 import { checkResourceEtag, createdResponse, versionedResponse } from '../http/response.ts';
-import { createWithKey } from '../idempotency/idempotency.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import {
   type Closure,
@@ -64,7 +62,7 @@ export interface ClosureServices {
   readonly audit: AuditLog;
   readonly now: () => Date;
   readonly store: ClosureStore;
-  readonly idempotency: IdempotencyStore;
+  readonly idempotency: Idempotency;
   readonly catalogue: Catalogue;
 }
 
@@ -119,15 +117,17 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, au
       handlesValidationErrors: true,
       handle: (request) => {
         const now = clock();
-        return createWithKey(request, { idempotency, now }, async (keyed, errors) => {
-          const requested = await validateClosure(request.body, errors, request.caller.facilities, catalogue);
+        const { body, validationErrors, caller } = request;
+        const keyed = keyedRequest(request);
+        return idempotency.once(keyed, { now }, async () => {
+          const requested = await validateClosure(body, validationErrors, caller.facilities, catalogue);
           const { facilityId, bayIds, locationId } = requested;
           const at = now.toISOString();
           const closure = { id: newTaggedId(facilityId, now), ...requested, createdAt: at, lastUpdatedAt: at };
           // Either `bayIds` or `locationId` is not null.
           const closedBayIds = bayIds ?? (await store.findBaysOfLocation(facilityId, locationId as string));
           const response = createdResponse(closureResource({ ...closure, closedBayIds }, link));
-          await store.create(closure, keyed && newResponse(keyed, response));
+          await store.create(closure, newResponse(keyed, response));
           audit(request, { action: 'closure.created', facilityIds: [facilityId], target: closure.id });
           return response;
         });

@@ -1,7 +1,7 @@
 // Reads and writes closures: times when bays, or all bays of a location, cannot be booked.
 import type { PageRequest } from '@bay-booking/common/page';
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
-import { type NewResponse, storeResponse } from '@bay-booking/service/idempotency/store';
+import { type NewResponse, storeResponse } from '@bay-booking/service/idempotency';
 import { queryPage } from '@bay-booking/service/page-statements';
 import { lockFacility, lockPlaces, type Places } from '../database/locks.ts';
 import { apiError } from '../errors.ts';

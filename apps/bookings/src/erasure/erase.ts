@@ -1,6 +1,6 @@
 // Erases the personal data of bookings wherever the service stores it (docs/operations/personal-data.md).
 import { type Database, Rollback, type Transaction, transaction } from '@bay-booking/service/database/database';
-import { rewriteResponses } from '@bay-booking/service/idempotency/store';
+import { rewriteResponses } from '@bay-booking/service/idempotency';
 import type { Logger } from '@bay-booking/service/logging';
 import { type Booking, erasedFields, stateOf } from '../bookings/storage/columns.ts';
 import {

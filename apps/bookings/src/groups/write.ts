@@ -4,8 +4,7 @@ import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import { isStrict } from '@bay-booking/service/http/api/preferences';
 import { contentHash, tagsToMatch } from '@bay-booking/service/http/etag';
-import { newResponse } from '@bay-booking/service/idempotency/once';
-import type { KeyedRequest } from '@bay-booking/service/idempotency/store';
+import { type KeyedRequest, keyedRequest, newResponse } from '@bay-booking/service/idempotency';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { type Booking, bookingResource, etagOf, type NewBooking } from '../bookings/booking.ts';
@@ -14,7 +13,6 @@ import { lockGroup, type Writes } from '../bookings/storage/store.ts';
 import type { WriteServices } from '../bookings/write.ts';
 import { findLikelyFacilities, isUuid, newTaggedId } from '../database/tagged-id.ts';
 import { apiError } from '../errors.ts';
-import { createWithKey } from '../idempotency/idempotency.ts';
 import { memberOf, requestsOfMembers } from './members.ts';
 import type { groupRequestSchema } from './schema.ts';
 
@@ -34,11 +32,12 @@ export async function createGroup(services: WriteServices, request: GroupRequest
     const bookings = drafts.map((draft) => newBooking(draft, now, id));
     const { headers, ...created } = groupResponse(201, id, bookings, link);
     const response = { ...created, headers: { ...headers, Location: link('GET', groupPath(id)).href } };
-    const stored = keyed && newResponse(keyed, response);
+    const stored = newResponse(keyed, response);
     await writeDrafts(store, drafts, { create: bookings, at: now, sender: request, response: stored, dryRun });
     return dryRun ? { status: 200, body: nothingBooked } : response;
   };
-  if (!dryRun) return createWithKey(request, { idempotency, now }, create);
+  const keyed = keyedRequest(request);
+  if (!dryRun) return idempotency.once(keyed, { now }, () => create(keyed, request.validationErrors));
   // A dry run creates nothing that a repeated request could get, so it ignores the key.
   return create(
     undefined,

@@ -3,8 +3,7 @@
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import { textSchema } from '@bay-booking/common/text';
-import { newResponse } from '@bay-booking/service/idempotency/once';
-import type { IdempotencyStore } from '@bay-booking/service/idempotency/store';
+import { type Idempotency, keyedRequest, newResponse } from '@bay-booking/service/idempotency';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { type BookingLimits, problemsOfReservation, validateReservation } from '../availability/reservation.ts';
@@ -13,7 +12,6 @@ import { newTaggedId } from '../database/tagged-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { defineEndpoint, idempotencyKeyHeader, locationHeader, string } from '../http/endpoint-parts.ts';
 import { dateTimeSchema as dateTime, responseSchema } from '../http/schemas.ts';
-import { createWithKey } from '../idempotency/idempotency.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { type Hold, holdPath, holdResource, holdSeconds } from './hold.ts';
 import type { HoldStore } from './store.ts';
@@ -170,7 +168,7 @@ export interface HoldServices {
   readonly now: () => Date;
   readonly link: MakeLink;
   readonly store: HoldStore;
-  readonly idempotency: IdempotencyStore;
+  readonly idempotency: Idempotency;
   readonly catalogue: Catalogue;
 }
 
@@ -181,8 +179,9 @@ function createHold(
   const { store, idempotency, config, link } = services;
   const { body, caller } = request;
   const now = services.now();
-  return createWithKey(request, { idempotency, now }, async (keyed, errors) => {
-    const reservation = await validateReservation(body, errors, caller, { ...services, now });
+  const keyed = keyedRequest(request);
+  return idempotency.once(keyed, { now }, async () => {
+    const reservation = await validateReservation(body, request.validationErrors, caller, { ...services, now });
     const { valid, bay, times } = reservation;
     if (!valid) {
       // The response also reports the conflicts that can already be found.
@@ -201,7 +200,7 @@ function createHold(
     };
     const headers = { Location: link('GET', holdPath(hold)).href };
     const response = { status: 201, body: holdResource(hold, link), headers };
-    const conflicts = await store.create(hold, caller, config.holdsPerOwner, keyed && newResponse(keyed, response));
+    const conflicts = await store.create(hold, caller, config.holdsPerOwner, newResponse(keyed, response));
     if (conflicts.length > 0) throw badRequest(problemsOfReservation(reservation, conflicts));
     return response;
   });

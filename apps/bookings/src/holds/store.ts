@@ -9,7 +9,7 @@ import {
   type Transaction,
   transaction,
 } from '@bay-booking/service/database/database';
-import { type NewResponse, storeResponse } from '@bay-booking/service/idempotency/store';
+import { type NewResponse, storeResponse } from '@bay-booking/service/idempotency';
 import { revocationIdInSql } from '@bay-booking/service/revocations';
 import { type Caller, ownerOf } from '../auth/caller.ts';
 import type { EndedRight } from '../auth/revocations.ts';

@@ -2,7 +2,7 @@
 // (sends the deliveries) and the periodic jobs.
 import type { MakeLink } from '@bay-booking/common/links';
 import type { Database } from '@bay-booking/service/database/database';
-import type { IdempotencyStore } from '@bay-booking/service/idempotency/store';
+import type { Idempotency } from '@bay-booking/service/idempotency';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
@@ -39,7 +39,7 @@ export interface WebhookOptions {
   /** Returns a booking as an item of a list. */
   readonly bookingItem: (state: BookingState) => object;
   readonly feed: FeedStore;
-  readonly idempotency: IdempotencyStore;
+  readonly idempotency: Idempotency;
   readonly logger: Logger;
 }
 

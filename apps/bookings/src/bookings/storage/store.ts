@@ -11,7 +11,7 @@ import {
   type Transaction,
   transaction,
 } from '@bay-booking/service/database/database';
-import { type NewResponse, storeResponse } from '@bay-booking/service/idempotency/store';
+import { type NewResponse, storeResponse } from '@bay-booking/service/idempotency';
 import type { Caller } from '../../auth/caller.ts';
 import type { Conflict } from '../../availability/rule.ts';
 import { type BookingChange, changeValues } from '../../changes/log.ts';

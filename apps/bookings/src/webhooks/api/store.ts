@@ -1,7 +1,7 @@
 // Reads and writes webhooks. Their cursors and deliveries change in the same transactions (delivery/).
 import type { PageRequest } from '@bay-booking/common/page';
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
-import { type NewResponse, storeResponse } from '@bay-booking/service/idempotency/store';
+import { type NewResponse, storeResponse } from '@bay-booking/service/idempotency';
 import { queryPage } from '@bay-booking/service/page-statements';
 import { type Caller, ownerOf } from '../../auth/caller.ts';
 import { apiError } from '../../errors.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
-import type { IdempotencyStore, StoredResponse } from '@bay-booking/service/idempotency/store';
+import { type Idempotency, keyedRequest, type StoredResponse } from '@bay-booking/service/idempotency';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { SecretBox } from '@bay-booking/service/secret-box';
 import type { FromSchema } from 'json-schema-to-ts';
@@ -12,7 +12,6 @@ import { type CallerRequest, ownerOf } from '../../auth/caller.ts';
 import type { FeedStore } from '../../changes/feed/store.ts';
 import { apiError, badRequest, problemsOf } from '../../errors.ts';
 import { checkResourceEtag, createdResponse, versionedResponse } from '../../http/response.ts';
-import { createWithKey } from '../../idempotency/idempotency.ts';
 import { bookingEvents, namesAllFacilities, newSecret, type Webhook, webhookResource, withSecret } from '../webhook.ts';
 import { creatorOf, expectAllFacilities, expectCreator, findWebhook } from './access.ts';
 import type { createWebhookSchema } from './schema.ts';
@@ -24,7 +23,7 @@ const previousSecretMilliseconds = 24 * 3_600_000;
 export interface WriteWebhookServices {
   readonly store: WebhookStore;
   readonly feed: Pick<FeedStore, 'numberChanges'>;
-  readonly idempotency: IdempotencyStore;
+  readonly idempotency: Idempotency;
   readonly secretBox: SecretBox;
   readonly outbound: Pick<OutboundClient, 'urlError'>;
   /** Makes the worker look for deliveries immediately. */
@@ -49,13 +48,10 @@ export function registerWebhook(
   const facilityIds = hasFacilityError ? undefined : [...new Set(body.facilityIds ?? caller.facilities)];
   const webhookErrors = findWebhookErrors(body.url, facilityIds, caller.facilities, services.outbound);
   const now = services.now();
-  const creation = {
-    ...request,
-    // A repeated request is recognised by the hash of this object.
-    body: { webhook: body },
-    validationErrors: [...validationErrors, ...webhookErrors],
-  };
-  return createWithKey(creation, { idempotency, now, readStored }, async (keyed, errors) => {
+  const errors = [...validationErrors, ...webhookErrors];
+  // A repeated request is recognised by the hash of this body.
+  const keyed = keyedRequest({ ...request, body: { webhook: body }, validationErrors: errors });
+  return idempotency.once(keyed, { now, readStored }, async () => {
     if (errors.length > 0) throw badRequest(problemsOf(errors));
     const at = now.toISOString();
     const webhook: Webhook = {

@@ -173,7 +173,7 @@ function sendResponse(
   /** Default: the body is sent as JSON. */
   writeCsv?: (body: unknown) => string,
 ): void {
-  const { status, body, headers = {} } = result;
+  const { status, body, bodyText, headers = {} } = result;
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   response.setHeader('Cache-Control', isRead ? cacheControl : 'no-store');
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
@@ -181,9 +181,9 @@ function sendResponse(
   // `Cache-Control: no-cache`.
   if (isRead && headers.ETag !== undefined && isNotModified(request.get('if-none-match'), headers.ETag))
     response.status(304).end();
-  else if (body === undefined) response.status(status).end();
+  else if (body === undefined && bodyText === undefined) response.status(status).end();
   else if (writeCsv) sendText(response.status(status), writeCsv(body), 'text/csv');
-  else sendText(response.status(status), JSON.stringify(body), 'application/json');
+  else sendText(response.status(status), bodyText ?? JSON.stringify(body), 'application/json');
 }
 
 /** `json` of Express parses the content type of each response again: 8 % of the CPU time of a GET. */
