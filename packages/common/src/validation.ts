@@ -180,3 +180,7 @@ function validationMessage({ keyword, params, message = 'is not valid' }: ErrorO
       return message;
   }
 }
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -5,11 +5,11 @@ import {
   atPointer,
   createCompiler,
   type Formats,
+  isObject,
   type PointerError,
   pointerErrorsOf,
 } from '@bay-booking/common/validation';
 import type { Queryable, Transaction } from '@bay-booking/service/database/database';
-import { isObject } from '@bay-booking/service/http/request-body';
 import type { Fields, PrepareContext, RecordKind } from './record.ts';
 
 /** A record of a file, or of a PUT. */

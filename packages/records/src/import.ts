@@ -3,9 +3,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
-import { atPointer, type PointerError } from '@bay-booking/common/validation';
+import { atPointer, isObject, type PointerError } from '@bay-booking/common/validation';
 import { type Database, query, Rollback, type Transaction, transaction } from '@bay-booking/service/database/database';
-import { isObject } from '@bay-booking/service/http/request-body';
 import {
   checkUnused,
   createIdempotency,

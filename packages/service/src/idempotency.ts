@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { EndpointRequest, EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ApiError, ErrorOptions } from '@bay-booking/common/errors';
+import { isObject } from '@bay-booking/common/validation';
 import { type Database, errorCode, type Queryable, query, send, type Transaction } from './database/database.ts';
 
 /** How long a response is stored (docs/behaviour.md, "Idempotency keys"). */
@@ -133,8 +134,7 @@ export function keyedRequest(request: Omit<Request, 'header' | 'params' | 'reque
 const hash = (content: string): string => createHash('sha256').update(content).digest('base64url');
 
 function withSortedFields(_name: string, value: unknown): unknown {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  if (!isObject) return value;
+  if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 

@@ -1,8 +1,8 @@
 // Validates each booking of a request for a group like the body of POST /api/bookings.
 import { formats } from '@bay-booking/common/date-times';
 import { createValidator, type ValidationError } from '@bay-booking/common/validation';
+import { withoutEmptyTexts } from '@bay-booking/service/http/api/input';
 import { findUnknownFields } from '@bay-booking/service/http/api/preferences';
-import { withoutEmptyTexts } from '@bay-booking/service/http/request-body';
 import {
   type Booking,
   type BookingRequest,

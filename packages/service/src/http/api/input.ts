@@ -1,4 +1,5 @@
-// Reads and validates the query, the body and the Idempotency-Key of a request to an endpoint.
+// Reads and validates the query, the body (docs/behaviour.md, "Request bodies") and the Idempotency-Key of a request to
+// an endpoint.
 import type { Endpoint, EndpointRequest, Schema } from '@bay-booking/common/endpoint';
 import type { ApiErrors } from '@bay-booking/common/errors';
 import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
@@ -7,14 +8,14 @@ import {
   createCompiler,
   createValidator,
   type Formats,
+  isObject,
   pointerErrorsOf,
   type Validate,
   type ValidationError,
 } from '@bay-booking/common/validation';
-import type { Request, Response } from 'express';
+import express, { type Request, type Response } from 'express';
 import { contentHash } from '../etag.ts';
-import { rawBody, readJsonObject, readOptionalBody, withoutEmptyTexts } from '../request-body.ts';
-import { findUnknownFields, findUnknownFieldsInside } from './preferences.ts';
+import { createUnknownFieldsFinder, findUnknownFields, propertiesOf } from './preferences.ts';
 
 export interface InputOptions {
   readonly errors: ApiErrors;
@@ -26,7 +27,6 @@ export interface InputOptions {
   readonly reading: 'strict' | 'lenient';
 }
 
-type Fields = Readonly<Record<string, unknown>>;
 type Input = Pick<
   EndpointRequest<unknown, unknown, unknown>,
   'query' | 'body' | 'validationErrors' | 'idempotencyKey' | 'bodyHash'
@@ -47,41 +47,25 @@ export function createInputReaders({ errors, formats, reading }: InputOptions) {
     : { field: 'Idempotency-Key', kind: 'invalid', hint: keyHint };
 
   return (endpoint: Endpoint<never>): ReadInput => {
-    const { query: querySchema = noFields, body: bodySchema = noFields, bodyUse, bodyLimit, headers = {} } = endpoint;
+    const { query: querySchema = noFields, body: bodySchema = noFields, bodyUse, headers = {} } = endpoint;
     const queryProperties = propertiesOf(querySchema);
-    const knownFields = new Set([
-      ...Object.keys(propertiesOf(bodySchema)),
-      ...(endpoint.method === 'GET' ? [] : fieldsOfResource(endpoint.success.schema)),
-    ]);
-    const unknownFieldsOf = (body: Fields): readonly ValidationError[] => [
-      ...findUnknownFields(Object.keys(body), knownFields),
-      ...Object.entries(propertiesOf(bodySchema)).flatMap(([field, schema]) =>
-        findUnknownFieldsInside(schema, Object.hasOwn(body, field) ? body[field] : undefined, field),
-      ),
-    ];
+    const unknownFieldsOf = createUnknownFieldsFinder(endpoint);
     const textsThatMayBeEmpty = Object.entries(propertiesOf(bodySchema)).flatMap(([name, { minLength }]) =>
       minLength === 0 ? [name] : [],
     );
     const hasKey = 'Idempotency-Key' in headers;
     const validateQuery = compile(querySchema);
-    const readRawBody = rawBody(bodyLimit, { inflate: !isStrict });
     const validateBody = bodyUse === 'as sent' ? undefined : compile(bodySchema);
 
-    async function readBody(request: Request, response: Response): Promise<Fields> {
-      if (!endpoint.body) return {};
-      const { apiError } = errors;
-      if (bodyUse === 'optional')
-        return readOptionalBody(request, response, readRawBody, apiError, endpoint.stringBodyField);
-      const fields = await readJsonObject(request, response, readRawBody, apiError);
-      return isStrict || bodyUse === 'as sent' ? fields : withoutEmptyTexts(fields, textsThatMayBeEmpty);
-    }
+    const readFields = createBodyReader(endpoint, errors.apiError, { inflate: !isStrict });
 
     return async (request, response, rejectsUnknown) => {
       if (!endpoint.query && !endpoint.body && !hasKey && !rejectsUnknown) return noInput;
       const queryString = queryStringOf(request.url);
       const queryInput = readQueryString(queryString, queryProperties);
       const query = validateQuery(queryInput);
-      const bodyInput = await readBody(request, response);
+      const fields = await readFields(request, response);
+      const bodyInput = isStrict || bodyUse === 'as sent' ? fields : withoutEmptyTexts(fields, textsThatMayBeEmpty);
       const body = validateBody?.(withoutFieldsOfQuery(bodyInput, queryInput)) ?? {
         value: bodyInput,
         validationErrors: [],
@@ -134,17 +118,131 @@ function errorsOfParameters(errors: readonly ValidationError[]): readonly Valida
   return firstOf.map(({ field, kind, hint }) => ({ field, kind, hint }));
 }
 
-/** A client may send back the resource that GET returned. Other responses have no links. */
-function fieldsOfResource({ properties = {}, anyOf = [] }: Schema = {}): readonly string[] {
-  const own = Object.keys(properties as object);
-  return [...(own.includes('_links') ? own : []), ...(anyOf as readonly Schema[]).flatMap(fieldsOfResource)];
-}
-
-function propertiesOf(schema: Schema): Readonly<Record<string, Schema>> {
-  return (schema.properties as Record<string, Schema> | undefined) ?? {};
-}
-
 function queryStringOf(url: string): string {
   const start = url.indexOf('?');
   return start === -1 ? '' : url.slice(start + 1);
+}
+
+/** Creates an error of the service's catalogue. */
+type BodyError = (code: 'ERR00003' | 'ERR00413' | 'ERR00415', options?: { readonly moreInfo?: string }) => Error;
+
+const defaultLimit = 100_000;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+const jsonType = /^(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
+const formType = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
+const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i;
+
+function hasJsonType({ headers }: Request): boolean {
+  return headers['content-type'] === undefined || jsonType.test(headers['content-type']);
+}
+
+/** `curl -d` sends JSON with this type. */
+function hasFormType({ headers }: Request): boolean {
+  return formType.test(headers['content-type'] ?? '');
+}
+
+function isUtf8({ headers }: Request): boolean {
+  return /^utf-?8$/i.test(charset.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8');
+}
+
+const hasReadableType = (request: Request): boolean =>
+  (hasJsonType(request) || hasFormType(request)) && isUtf8(request);
+
+/**
+ * Returns a function that reads the body as a JSON object or a form. An optional one can also be a JSON string, which
+ * becomes the field `stringBodyField`. Any other body is an error, because a body must never be ignored.
+ */
+function createBodyReader(
+  { body, bodyUse, bodyLimit = defaultLimit, stringBodyField }: Endpoint<never>,
+  bodyError: BodyError,
+  { inflate }: { readonly inflate: boolean },
+): (request: Request, response: Response) => Promise<Record<string, unknown>> {
+  // If compressed bodies are not inflated, they are an error.
+  const readRawBody = express.raw({ type: () => true, limit: bodyLimit, inflate });
+
+  async function readBytes(request: Request, response: Response): Promise<Buffer> {
+    await new Promise<void>((resolve, reject) => {
+      readRawBody(request, response, (error?: unknown) =>
+        error ? reject(convert(error as RawBodyError, bodyError)) : resolve(),
+      );
+    });
+    return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+  }
+
+  async function readRequired(request: Request, response: Response): Promise<Record<string, unknown>> {
+    if (hasBody(request) && !hasReadableType(request)) throw bodyError('ERR00415');
+    const bytes = await readBytes(request, response);
+    if (!isJson(request, bytes)) throw bodyError('ERR00415');
+    const value = parseJson(bytes, bodyError);
+    if (!isObject(value)) throw bodyError('ERR00003');
+    return value;
+  }
+
+  async function readOptional(request: Request, response: Response): Promise<Record<string, unknown>> {
+    if (!hasBody(request)) return {};
+    const bytes = await readBytes(request, response);
+    if (bytes.length === 0) return {};
+    if (!isUtf8(request)) throw bodyError('ERR00003');
+    if (!isJson(request, bytes)) {
+      if (hasFormType(request)) return Object.fromEntries(new URLSearchParams(decode(bytes, bodyError)));
+      throw bodyError('ERR00003');
+    }
+    const value = parseJson(bytes, bodyError);
+    if (typeof value === 'string' && stringBodyField !== undefined) return { [stringBodyField]: value };
+    if (!isObject(value)) throw bodyError('ERR00003');
+    return value;
+  }
+
+  if (!body) return async () => ({});
+  return bodyUse === 'optional' ? readOptional : readRequired;
+}
+
+/** An error of body-parser. */
+interface RawBodyError {
+  readonly type?: string;
+  readonly limit?: number;
+}
+
+function convert({ type, limit = defaultLimit }: RawBodyError, bodyError: BodyError): Error {
+  // The code's description names the default limit.
+  const moreInfo = limit === defaultLimit ? '' : `at most ${limit / 1_000} kB here`;
+  if (type === 'entity.too.large') return bodyError('ERR00413', { moreInfo });
+  if (type === 'encoding.unsupported')
+    return bodyError('ERR00415', { moreInfo: 'This Content-Encoding is not accepted. Send the body uncompressed.' });
+  return bodyError('ERR00003');
+}
+
+function decode(bytes: Uint8Array, bodyError: BodyError): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw bodyError('ERR00003');
+  }
+}
+
+function parseJson(bytes: Uint8Array, bodyError: BodyError): unknown {
+  const text = decode(bytes, bodyError);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw bodyError('ERR00003');
+  }
+}
+
+/** `kept` are fields in which an empty string is a value. */
+export function withoutEmptyTexts(
+  fields: Readonly<Record<string, unknown>>,
+  kept: readonly string[] = [],
+): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([name, value]) => value !== '' || kept.includes(name)));
+}
+
+/** A chunked body can still turn out to be empty. */
+function hasBody(request: Request): boolean {
+  return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
+}
+
+/** `curl -d` sends a JSON object with the type of a form. No form begins with a brace. */
+function isJson(request: Request, bytes: Buffer): boolean {
+  return hasJsonType(request) || (hasFormType(request) && /^\s*\{/.test(bytes.toString('latin1', 0, 1_000)));
 }

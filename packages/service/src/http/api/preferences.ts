@@ -1,5 +1,5 @@
 // Reads the header Prefer (RFC 7240) and finds the fields that `handling=strict` rejects.
-import type { Schema } from '@bay-booking/common/endpoint';
+import type { Endpoint, Schema } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
 
 const quotedOrPlain = /^(?:"[^"]*"|[^\s"]*)$/;
@@ -28,6 +28,28 @@ const maxUnknownFields = 100;
 export function findUnknownFields(names: readonly string[], known: ReadonlySet<string>): readonly ValidationError[] {
   const unknown = names.filter((name) => !known.has(name)).slice(0, maxUnknownFields);
   return unknown.map((field) => ({ field, kind: 'unknown', hint: '' }));
+}
+
+/** Returns a function that finds the unknown fields of a body, and of the objects inside it. */
+export function createUnknownFieldsFinder({ body = {}, method, success }: Endpoint<never>) {
+  const properties = propertiesOf(body);
+  const known = new Set([...Object.keys(properties), ...(method === 'GET' ? [] : fieldsOfResource(success.schema))]);
+  return (fields: Readonly<Record<string, unknown>>): readonly ValidationError[] => [
+    ...findUnknownFields(Object.keys(fields), known),
+    ...Object.entries(properties).flatMap(([field, schema]) =>
+      findUnknownFieldsInside(schema, Object.hasOwn(fields, field) ? fields[field] : undefined, field),
+    ),
+  ];
+}
+
+/** A client may send back the resource that GET returned. Other responses have no links. */
+function fieldsOfResource({ properties = {}, anyOf = [] }: Schema = {}): readonly string[] {
+  const own = Object.keys(properties as object);
+  return [...(own.includes('_links') ? own : []), ...(anyOf as readonly Schema[]).flatMap(fieldsOfResource)];
+}
+
+export function propertiesOf(schema: Schema): Readonly<Record<string, Schema>> {
+  return (schema.properties as Record<string, Schema> | undefined) ?? {};
 }
 
 /** Finds unknown fields of the objects inside `value`. An object whose schema lists no fields may have any. */
