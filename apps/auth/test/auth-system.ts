@@ -10,7 +10,7 @@ import { hashSync } from '@node-rs/argon2';
 import { type AuthApp, createApp } from '../src/app.ts';
 import { createAudit } from '../src/audit/audit.ts';
 import { type Lockout, lockout, migrationsDirectory, readAuthConfig } from '../src/config.ts';
-import { createAccountRecords } from '../src/management/records.ts';
+import { createAccountRecords } from '../src/management/management.ts';
 import { createScopeTable } from '../src/oidc/scopes.ts';
 import { startDatabaseProxy } from './database-proxy.ts';
 import { demoDocument } from './demo-document.ts';

@@ -6,8 +6,7 @@ import { runCommand } from '@bay-booking/service/lifecycle';
 import { withDatabase } from '@bay-booking/service/with-database';
 import { storeEvents } from '../audit/audit.ts';
 import { migrationsDirectory } from '../config.ts';
-import { credentialsExported } from '../management/management.ts';
-import { createAccountRecords } from '../management/records.ts';
+import { createAccountRecords, credentialsExported } from '../management/management.ts';
 
 const withHashesOption = '--credentials=hashed';
 

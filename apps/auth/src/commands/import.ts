@@ -15,7 +15,7 @@ import { runCommand } from '@bay-booking/service/lifecycle';
 import { isLoopback } from '@bay-booking/service/public-address';
 import { withDatabase } from '@bay-booking/service/with-database';
 import { migrationsDirectory } from '../config.ts';
-import { createAccountRecords } from '../management/records.ts';
+import { createAccountRecords } from '../management/management.ts';
 
 runCommand(async () => {
   const { databaseUrl, ...settings } = readConfig(process.env, {

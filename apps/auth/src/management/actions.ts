@@ -1,9 +1,11 @@
 // Describes and handles what operators do to accounts, clients, invitations and tokens besides changing their records.
 
 import { type Endpoint, type EndpointRequest, responseSchema } from '@bay-booking/common/endpoint';
+import { retryAfterHeader } from '@bay-booking/common/general-errors';
 import { textSchema } from '@bay-booking/common/text';
 import { atPointer } from '@bay-booking/common/validation';
 import { changeRequestOf, listEndpoint, type Operator } from '@bay-booking/records/endpoints';
+import { createManagementErrors } from '@bay-booking/records/errors';
 import { change, type RecordStore } from '@bay-booking/records/import';
 import type { Transaction } from '@bay-booking/service/database/database';
 import { type createAccountEmails, emailAddressOf } from '../accounts/account-emails.ts';
@@ -22,7 +24,6 @@ import { selectClients } from '../oidc/clients/record.ts';
 import type { Mailer } from '../outbox/mailer.ts';
 import type { createFacilityEmails } from '../portal/facility-emails.ts';
 import type { createInvitations } from '../portal/invitations/invitations.ts';
-import { accountErrors } from './records.ts';
 import { deleteInvitation, listInvitations, listTokens } from './store.ts';
 
 export interface ActionParts {
@@ -34,7 +35,24 @@ export interface ActionParts {
   readonly invitations: Pick<ReturnType<typeof createInvitations>, 'inviteOwner' | 'useLimits'>;
 }
 
-const { apiError, badRequest, problemsOf, tooManyRequests } = accountErrors;
+/** The errors that only actions have, and FACILITY00001. */
+export const actionErrors = {
+  ERR00429: { status: 429, description: 'Too many requests.', headers: retryAfterHeader, appliesTo: ['inviteOwner'] },
+  FACILITY00001: {
+    status: 409,
+    description: 'The facility is disabled.',
+    appliesTo: ['inviteOwner', 'putClient', 'importFile', 'rotateClientSecret'],
+  },
+  MEMBER00003: { status: 409, description: 'The address cannot be invited as owner.', appliesTo: ['inviteOwner'] },
+  ACCOUNT00001: {
+    status: 409,
+    description: 'The account is disabled or has no e-mail address.',
+    appliesTo: ['sendPasswordReset'],
+  },
+  CLIENT00001: { status: 409, description: 'The client has no secret.', appliesTo: ['rotateClientSecret'] },
+} as const;
+
+const { apiError, badRequest, problemsOf, tooManyRequests } = createManagementErrors(actionErrors);
 const tag = 'Actions';
 const defaultOverlapHours = 24;
 const string = { type: 'string' } as const;
