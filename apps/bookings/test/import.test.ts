@@ -198,7 +198,7 @@ describe('an import of ids that exist already', () => {
 
   test('an import does not wait for a booking of a bay that the import does not change', async () => {
     await transaction(system.db, async (tx) => {
-      // As a booking does (database/locks.ts).
+      // As a booking does (availability/bay-states.ts).
       await query(tx, "select id from bay where facility_id = 'fac-north' and id = 'bay-n1-01' for no key update");
       await importFacilities(places.facilities);
     });

@@ -1,5 +1,5 @@
-// Reads everything that decides whether a bay can be booked: rules, closures, bookings and holds.
-import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
+// Locks bays, and reads everything that decides whether one can be booked: rules, closures, bookings and holds.
+import { type Database, type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
 import { findSchedule } from '../opening-hours/cached-schedule.ts';
 import type { OpeningHours } from '../opening-hours/hours.ts';
 import { type Interval, intervalOf, type Period } from '../time/interval.ts';
@@ -7,6 +7,20 @@ import type { BayState } from './rule.ts';
 
 export interface FoundBay extends BayState {
   readonly locationId: string;
+}
+
+// PostgreSQL plans `any($2)` at every execution: 45 µs.
+const lockBay = 'select id from bay where facility_id = $1 and id = $2 for no key update';
+const lockSomeBays = 'select id from bay where facility_id = $1 and id = any($2) order by id for no key update';
+
+/**
+ * Locks bays before a transaction takes time of them (the order of locks is in database/locks.ts). Later statements see
+ * everything that earlier holders of the lock have written.
+ */
+export function lockBays(tx: Transaction, facilityId: string, bayIds: readonly string[]): Promise<unknown> {
+  const [first, ...others] = bayIds;
+  if (others.length === 0) return query(tx, lockBay, [facilityId, first]);
+  return query(tx, lockSomeBays, [facilityId, bayIds]);
 }
 
 type Seconds = readonly [start: number, end: number];

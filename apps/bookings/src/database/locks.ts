@@ -1,5 +1,6 @@
 // Locks the rows of facilities, locations and bays. Every transaction locks a facility before its locations, locations
-// before bays, and bays by facility and id, so two transactions cannot wait for each other.
+// before bays, and bays by facility and id, so two transactions cannot wait for each other. availability/bay-states.ts
+// locks the bays whose time a request takes.
 import { query, send, type Transaction } from '@bay-booking/service/database/database';
 
 /** These bays and all bays of these locations. */
@@ -10,22 +11,9 @@ export interface Places {
 }
 
 const lockFacilityRow = 'select id from facility where id = $1 for no key update';
-// PostgreSQL plans `any($2)` at every execution: 45 µs.
-const lockBay = 'select id from bay where facility_id = $1 and id = $2 for no key update';
-const lockSomeBays = 'select id from bay where facility_id = $1 and id = any($2) order by id for no key update';
 const lockLocations = 'select id from location where facility_id = $1 and id = any($2) order by id for no key update';
 const lockBaysOfPlaces = `select id from bay where facility_id = $1 and (location_id = any($2) or id = any($3))
 order by id for no key update`;
-
-/**
- * Locks bays before a transaction takes time of them. Later statements see everything that earlier holders of the lock
- * have written.
- */
-export function lockBays(tx: Transaction, facilityId: string, bayIds: readonly string[]): Promise<unknown> {
-  const [first, ...others] = bayIds;
-  if (others.length === 0) return query(tx, lockBay, [facilityId, first]);
-  return query(tx, lockSomeBays, [facilityId, bayIds]);
-}
 
 /**
  * Locks a facility whose closures are counted, or whose changes are numbered, added or erased. Requests that write

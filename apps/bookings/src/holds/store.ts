@@ -13,10 +13,9 @@ import { type NewResponse, storeResponse } from '@bay-booking/service/idempotenc
 import { revocationIdInSql } from '@bay-booking/service/revocations';
 import { type Caller, ownerOf } from '../auth/caller.ts';
 import type { EndedRight } from '../auth/revocations.ts';
-import { readBayStates, readClock } from '../availability/bay-states.ts';
+import { lockBays, readBayStates, readClock } from '../availability/bay-states.ts';
 import type { Bay } from '../availability/reservation.ts';
 import { type Conflict, findConflicts } from '../availability/rule.ts';
-import { lockBays } from '../database/locks.ts';
 import { findLikelyFacilities, isUuid } from '../database/tagged-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { intervalOf, type Period } from '../time/interval.ts';

@@ -13,9 +13,9 @@ import {
 } from '@bay-booking/service/database/database';
 import { type NewResponse, storeResponse } from '@bay-booking/service/idempotency';
 import type { Caller } from '../../auth/caller.ts';
+import { lockBays } from '../../availability/bay-states.ts';
 import type { Conflict } from '../../availability/rule.ts';
 import { type BookingChange, changeValues } from '../../changes/log.ts';
-import { lockBays } from '../../database/locks.ts';
 import { apiError } from '../../errors.ts';
 import { useHold } from '../../holds/store.ts';
 import { later } from '../../time/timestamps.ts';
