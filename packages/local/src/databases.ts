@@ -92,7 +92,7 @@ function databaseUrl(serverUrl: string, database: string, role: string, password
   return url.href;
 }
 
-async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000, query_timeout: 60_000 });
   // A lost connection also fails the current query. An `error` event without a listener would end the process.
   client.on('error', () => {});

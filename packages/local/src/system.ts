@@ -15,6 +15,7 @@ import {
 } from './data-folder.ts';
 import { ensureDatabase, hasAccounts, roles, shareSecrets } from './databases.ts';
 import { demoData, publishedPasswords, readDemo, reasonForNoDemo } from './demo.ts';
+import { bookDay, loadPast } from './demo-day.ts';
 import { createMails, type Mails } from './demo-page/pages.ts';
 import { startDemoPage } from './demo-page/server.ts';
 import { requireFreePorts, untilReady } from './ready.ts';
@@ -57,6 +58,11 @@ export async function startSystem(options: SystemOptions) {
   const mails = createMails();
   const serverUrl = server.url;
   const services = await startApps({ ...options, settings: appSettings, serverUrl, secrets, onMail: mails.add });
+  if (settings.hasDemo)
+    // The rest of the demo works without these bookings.
+    await bookDay(settings, new Date().toISOString(), signal).catch(({ message }) =>
+      print(`the day of the demo is not complete: ${message}`),
+    );
   return {
     databases: server.description,
     demoPage: await serveDemoPage({ ...options, settings: appSettings }, mails, standIns?.origin),
@@ -164,9 +170,10 @@ async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<un
   const asOwner = { app, folder, env: { ...appEnv, DATABASE_URL: urls.owner }, print, signal, onMail };
   await runToEnd({ ...asOwner, args: ['src/commands/migrate.ts'] });
   // The demo is loaded first: its data must exist as soon as /health/ready returns 200.
-  if (settings.hasDemo)
+  if (settings.hasDemo) {
     await runToEnd({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings) });
-  else if (app === 'auth' && (await hasAccounts(urls.owner, readDemo(settings).accounts)))
+    if (app === 'bookings') await loadPast(urls.owner, new Date().toISOString());
+  } else if (app === 'auth' && (await hasAccounts(urls.owner, readDemo(settings).accounts)))
     throw new Error('the database contains the demo of an earlier start: use another DATA_DIR or DATABASE_SERVER_URL');
   await mayStart;
   signal.throwIfAborted();

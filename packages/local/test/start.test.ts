@@ -91,6 +91,12 @@ async function statusOfBooking(id: string): Promise<number> {
   return (await fetch(`${installation.bookings}/api/bookings/${id}`, { headers })).status;
 }
 
+async function countBookings(): Promise<number> {
+  const headers = { Authorization: `Bearer ${await fetchToken()}` };
+  const response = await fetch(`${installation.bookings}/api/bookings?metadata[demo]=yes`, { headers });
+  return ((await response.json()) as { total: number }).total;
+}
+
 /** Waits up to 40 s for the end of each process. */
 async function expectAllToEnd(pids: readonly number[]): Promise<void> {
   for (const pid of pids) expect(await waitForEnd(pid, 40_000)).toBe(true);
@@ -283,6 +289,7 @@ describe('stop', () => {
     const booking = await runPrintedCommand(launcher);
     expect(booking.bayId).toBe('bay-n1-10');
     expect((await runPrintedCommand(launcher)).id).not.toBe(booking.id);
+    expect(await countBookings()).toBe(64);
     const pids = processesOf(launcher);
     expect(servicesOf(launcher)).toHaveLength(2);
     expect(pids).toContain(readPostmaster(join(installation.dataDir, 'postgres'))?.pid);
@@ -295,6 +302,7 @@ describe('stop', () => {
 
     await runningSystem();
     expect(await statusOfBooking(booking.id)).toBe(200);
+    expect(await countBookings()).toBe(64);
   });
 
   test('when a service ends unexpectedly, everything stops with exit code 1', async () => {
