@@ -9,7 +9,7 @@ export type BookingRow = readonly [
 
 const arrived = { attendance: 'arrived' } as const;
 
-/** Rows with the same time and name are a party. Bay 2 stays free for the README, which lists what is upcoming there. */
+/** Rows with the same time and name are a party. Bay 2 is free for the README, which lists what is upcoming there. */
 export const today: readonly BookingRow[] = [
   [1, '08:00', '09:00', 'Ada Lund', { ...arrived, phone: '+45 20 12 34 56', note: 'Left-handed' }],
   [10, '09:00', '09:30', 'Bo Krogh', arrived],
