@@ -30,6 +30,10 @@ const members = `member as (
    where f.facility_id = $1
      and not exists (select from membership m where m.facility_id = $1 and m.account_id = f.account_id))`;
 
+/** A member has used few applications, but each very often, so the query reads one event of each. */
+const nextApplication = `select e.client_id from audit_event e
+  where e.account_id = m.id and e.at <= m.until and e.kind in ('authorization.granted', 'device.connected')`;
+
 const clientName = `coalesce(nullif(c.name, ''), nullif(c.metadata ->> 'client_name', ''), c.id)`;
 
 export async function findPeople(db: Database, facilityId: string) {
@@ -55,11 +59,13 @@ export async function findPeople(db: Database, facilityId: string) {
          select g.client_id from member m join oidc_artifact g
              on g.model = 'Grant' and g.account_id = m.id and g.created_at <= m.until
          union
-         select c.id from member m cross join client c cross join lateral (
-           select from audit_event e
-            where e.account_id = m.id and e.client_id = c.id and e.at <= m.until
-              and e.kind in ('authorization.granted', 'device.connected') limit 1) e
-          where c.kind <> 'personal-access-token')
+         select a.client_id from member m cross join lateral (
+           with recursive application as (
+             select (${nextApplication} order by e.client_id limit 1) as client_id
+             union all
+             select (${nextApplication} and e.client_id > b.client_id order by e.client_id limit 1)
+               from application b where b.client_id is not null)
+           select client_id from application where client_id is not null) a)
        select c.id as "clientId", ${clientName} as name, c.account_id as subject
          from client c left join member m on m.id = c.account_id
         where case when c.kind = 'personal-access-token'
