@@ -83,7 +83,7 @@ function createClient(onNoToken: () => Promise<string>): BookingsClient {
 export const api = createClient(renewToken);
 
 /** Reads what the service also has in another form than JSON. */
-export async function fetchText(path: string, accept: string): Promise<string> {
+export async function requestText(path: string, accept: string): Promise<string> {
   const headers = { accept, authorization: `Bearer ${signIn.currentToken() ?? (await renewToken())}` };
   const signal = AbortSignal.timeout(timeoutMs);
   const response = await observedFetch(signIn.serviceUrl + path, { method: 'GET', headers, signal });

@@ -1,7 +1,7 @@
 // Reads how full the bays were in a week or a month and in the one before, as numbers and as CSV.
 import type { BookingLocation, BookingUsageItem, UsageQuery } from '@bay-booking/client';
 import { timesOf } from '../../src/time/interval.ts';
-import { api, fetchText } from '../api.ts';
+import { api, requestText } from '../api.ts';
 import { describeActor } from '../day/people.ts';
 import { dayOf } from '../day/time.ts';
 import { addNames, labelOfUsage, type UsageChoice, usageDates } from '../day/usage.ts';
@@ -66,7 +66,7 @@ export async function downloadCsv(request: UsageRequest, { items, names }: Usage
   const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
   // The brackets tell the service that a comma is part of the id.
   for (const id of locationIds) search.append('locationIds[]', id);
-  const csv = await fetchText(`/api/booking-usage?${search}`, 'text/csv');
+  const csv = await requestText(`/api/booking-usage?${search}`, 'text/csv');
   const labels = items.map(({ key }) => labelOfUsage(by, key, names));
   const text = by === 'bay' || by === 'client' ? addNames(csv, labels) : csv;
   const link = document.createElement('a');
