@@ -675,6 +675,10 @@ describeInChromium('the day sheet', () => {
     ]);
     expect(await findViolations(page)).toEqual([]);
     await press(page, 'Grid');
+    await page.emulateMedia({ media: 'print' });
+    await page.locator('.list tr', { hasText: 'Left-handed' }).waitFor();
+    expect(await page.locator('.list tr:visible').count()).toBe(2);
+    await page.emulateMedia({ media: null });
     await page.getByLabel('Lock the sheet').check();
     expect(await page.getByRole('button', { name: 'New booking' }).isDisabled()).toBe(true);
     await drag(page, ['bay-n1-02', 10.2], ['bay-n1-03', 15.2]);

@@ -48,7 +48,11 @@ export function announce(text: string): void {
 /** Shows a message at the bottom of the page for 10 seconds, with a button if the reader can do something about it. */
 export function notify(content: Content, action?: { readonly label: string; readonly act: () => unknown }): void {
   document.querySelector('.toast')?.remove();
-  const toast = h('div', { class: 'toast', popover: 'manual' }, h('span', {}, ...[content].flat()));
+  const toast = h(
+    'div',
+    { class: 'toast', popover: 'manual', role: 'region', 'aria-label': 'Message' },
+    h('span', {}, ...[content].flat()),
+  );
   const close = () => toast.remove();
   if (action)
     toast.append(

@@ -30,7 +30,7 @@ const linesOf = (rows: number): number => Math.max(Math.floor(rows * 1.72 - 0.3)
 
 /** Bookings of a group have the same colour. Green is for single bookings, red and yellow for problems. */
 const hues = [255, 300, 345, 210];
-const hueOf = (groupId: string): number => hues[Number.parseInt(groupId.slice(0, 4), 16) % hues.length] ?? 255;
+const hueOf = (groupId: string): number => hues[Number.parseInt(groupId.slice(-4), 16) % hues.length] ?? 255;
 
 export function drawBooking(booking: SheetBooking, day: Day): HTMLElement {
   const { bayId, groupId, metadata } = booking;

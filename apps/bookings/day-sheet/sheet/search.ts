@@ -1,6 +1,7 @@
 // Finds bookings of all days by name, reference, phone, note or other metadata.
 import type { BookingLocation, BookingSearch } from '@bay-booking/client';
 import { api } from '../api.ts';
+import { customerTexts } from '../day/customer.ts';
 import { type Day, nameOf, type SheetBooking } from '../day/day.ts';
 import { dateAt, rangeOf } from '../day/time.ts';
 import { button, h, listOf, notify } from '../dom.ts';
@@ -96,7 +97,7 @@ export async function searchAllDays({ text, day, locations, contextNow, go }: Se
       go(location.id, dateAt(Date.parse(booking.startDate), location.timeZone));
       return true;
     };
-    const label = listOf(nameOf(booking), range, bay?.name ?? booking.bayId, location.name);
+    const label = listOf(nameOf(booking), range, bay?.name ?? '', location.name, ...customerTexts(booking));
     return button(label, () => void form.run(open), { class: 'link' });
   }
 }

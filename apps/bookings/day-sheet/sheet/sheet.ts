@@ -69,6 +69,8 @@ export async function showSheet(options: SheetOptions, signal: AbortSignal): Pro
   if (draft) sheet.restore(draft);
   void follow(day, position, { ...sheet, reload: options.reload }, signal);
   addEventListener('beforeprint', sheet.preparePrint, { signal });
+  // A preview in the tools of a browser has no other event.
+  matchMedia('print').addEventListener('change', sheet.preparePrint, { signal });
 }
 
 /** `unread` stands in the place of a day that could not be read. */
