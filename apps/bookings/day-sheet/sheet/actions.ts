@@ -11,7 +11,7 @@ import { openBooking, openNewBooking } from '../forms/booking-form.ts';
 import { type ClosureContext, openClosure } from '../forms/closure-form.ts';
 import { openFindTime } from '../forms/find-time.ts';
 import { openForm } from '../forms/form.ts';
-import { openHours } from '../forms/hours-form.ts';
+import { openHours } from '../forms/hours/hours-form.ts';
 import type { FormDraft } from '../sign-in.ts';
 import { describeEntry } from './box.ts';
 import { type Selection, timeOfRow } from './grid.ts';

@@ -2,7 +2,7 @@
 //
 // Each day, and the list of exceptions, is one hidden field with a text, because a draft keeps the values of fields.
 import type { OpeningHours } from '@bay-booking/client';
-import { weekdays } from '../../src/opening-hours/hours.ts';
+import { weekdays } from '../../../src/opening-hours/hours.ts';
 import {
   type ExceptionText,
   noteOf,
@@ -11,9 +11,9 @@ import {
   splitRanges,
   writeExceptions,
   writeRanges,
-} from '../day/hours.ts';
-import { titleOf } from '../day/sentences.ts';
-import { announce, button, type Child, h } from '../dom.ts';
+} from '../../day/hours.ts';
+import { titleOf } from '../../day/sentences.ts';
+import { announce, button, type Child, h } from '../../dom.ts';
 
 const maxRanges = 6;
 

@@ -1,15 +1,15 @@
 // The form for the opening hours of the location: for each weekday, and exceptions for single dates.
 import type { OpeningHours, SetOpeningHours } from '@bay-booking/client';
-import { weekdays } from '../../src/opening-hours/hours.ts';
-import { api } from '../api.ts';
-import { ifUnchanged } from '../data/write.ts';
-import type { Day } from '../day/day.ts';
-import { exceptionsOf, readHours, writeRanges } from '../day/hours.ts';
-import { changesBetween } from '../day/sentences.ts';
-import { h, notify } from '../dom.ts';
-import type { FormDraft } from '../sign-in.ts';
-import { findOutside, listBookings } from './affected-bookings.ts';
-import { type Form, formField, openForm } from './form.ts';
+import { weekdays } from '../../../src/opening-hours/hours.ts';
+import { api } from '../../api.ts';
+import { ifUnchanged } from '../../data/write.ts';
+import type { Day } from '../../day/day.ts';
+import { exceptionsOf, readHours, writeRanges } from '../../day/hours.ts';
+import { changesBetween } from '../../day/sentences.ts';
+import { h, notify } from '../../dom.ts';
+import type { FormDraft } from '../../sign-in.ts';
+import { findOutside, listBookings } from '../affected-bookings.ts';
+import { type Form, formField, openForm } from '../form.ts';
 import { exceptionFields, weeklyFields } from './hours-fields.ts';
 
 const shownHours = (hours: OpeningHours): object => ({
