@@ -1,5 +1,5 @@
 // Reads the names of people and programs from auth. They stay in memory for a minute, as auth allows, and nowhere else.
-import { type Actor, isKnown, type People } from '../day/people.ts';
+import { type ActorIds, isKnown, type People } from '../day/people.ts';
 import { currentToken, issuerUrl } from '../sign-in.ts';
 
 const maxAgeMs = 60_000;
@@ -7,7 +7,7 @@ const timeoutMs = 5_000;
 const read = new Map<string, { readonly people: People; readonly at: number }>();
 
 /** Returns undefined if the names cannot be read. Reads them again if they lack one of the actors. */
-export async function readPeople(facilityId: string, actors: readonly Actor[]): Promise<People | undefined> {
+export async function readPeople(facilityId: string, actors: readonly ActorIds[]): Promise<People | undefined> {
   const known = read.get(facilityId);
   if (known && known.at > Date.now() - maxAgeMs && actors.every((actor) => isKnown(actor, known.people)))
     return known.people;

@@ -1,6 +1,6 @@
 // Tests how people and programs are named, with and without their names.
 import { expect, test } from '@jest/globals';
-import { type Actor, describeActor, isKnown, type People } from './people.ts';
+import { type ActorIds, describeActor, isKnown, type People } from './people.ts';
 
 const people: People = {
   people: [
@@ -37,6 +37,6 @@ test('the user is named too, and an unknown actor is noticed', () => {
     'Pia Petersen',
     'you',
   ]);
-  const actors: Actor[] = [own, { clientId: 'pat-2', subject: 'acc-bot' }, { clientId: null, subject: null }];
+  const actors: ActorIds[] = [own, { clientId: 'pat-2', subject: 'acc-bot' }, { clientId: null, subject: null }];
   expect(actors.map((actor) => isKnown(actor, people))).toEqual([false, false, true]);
 });

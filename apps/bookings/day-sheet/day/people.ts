@@ -7,7 +7,7 @@ export interface People {
   readonly clients: readonly { readonly clientId: string; readonly name: string; readonly subject: string | null }[];
 }
 
-export interface Actor {
+export interface ActorIds {
   readonly clientId: string | null;
   readonly subject: string | null;
 }
@@ -15,7 +15,7 @@ export interface Actor {
 const noName = '(name not available)';
 
 /** Whether the names of both parts of an actor are known. */
-export const isKnown = ({ clientId, subject }: Actor, { people, clients }: People): boolean =>
+export const isKnown = ({ clientId, subject }: ActorIds, { people, clients }: People): boolean =>
   (!clientId || clients.some((one) => one.clientId === clientId)) &&
   (!subject || subject === clientId || people.some((one) => one.subject === subject));
 
@@ -23,7 +23,7 @@ export const isKnown = ({ clientId, subject }: Actor, { people, clients }: Peopl
  * Returns a name and, if there is more to say, a text for brackets behind it. `people` is undefined if the names cannot
  * be read. `own` is the user with the client of the page.
  */
-export function describeActor({ clientId, subject }: Actor, people: People | undefined, own: Actor): string[] {
+export function describeActor({ clientId, subject }: ActorIds, people: People | undefined, own: ActorIds): string[] {
   if (!clientId) return ['the service itself'];
   const client = people?.clients.find((one) => one.clientId === clientId);
   const account = people?.people.find((one) => one.subject === (client?.subject ?? subject))?.name;
