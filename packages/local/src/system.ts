@@ -58,6 +58,7 @@ export async function startSystem(options: SystemOptions) {
   const mails = createMails();
   const serverUrl = server.url;
   const services = await startApps({ ...options, settings: appSettings, serverUrl, secrets, onMail: mails.add });
+  const demoPage = await serveDemoPage({ ...options, settings: appSettings }, mails, standIns?.origin);
   if (settings.hasDemo)
     // The rest of the demo works without these bookings.
     await bookDay(settings, new Date().toISOString(), signal).catch(({ message }) =>
@@ -65,7 +66,7 @@ export async function startSystem(options: SystemOptions) {
     );
   return {
     databases: server.description,
-    demoPage: await serveDemoPage({ ...options, settings: appSettings }, mails, standIns?.origin),
+    demoPage,
     standIns: standIns?.origin,
     /** Resolves with a message when a part of the system ends unexpectedly. */
     failed: Promise.race([server.ended, ...services.map(({ ended }) => ended)]),
