@@ -3,6 +3,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { type BayAvailability, BookingsApiError, createBookingsClient } from '@bay-booking/client';
 import { verifyWebhook, WebhookVerificationError } from '@bay-booking/client/webhooks';
+import { countByProgram } from './usage.ts';
 
 const environment = process.env;
 const port = Number(environment.PORT ?? 4020);
@@ -74,20 +75,7 @@ const routes: Record<string, (request: IncomingMessage, url: URL) => Promise<[st
 
   'GET /orders': async () => [200, Object.fromEntries(bookings)],
 
-  /** Counts the bookings and cancellations of the last week by the program that made the booking, with its name. */
-  'GET /usage': async () => {
-    const endDate = new Date().toISOString();
-    const startDate = new Date(Date.parse(endDate) - 7 * 24 * 3_600_000).toISOString();
-    const { facilities } = await client.me();
-    const facilityId = facilities[0]?.id ?? '';
-    const [{ items }, { clients }] = await Promise.all([
-      client.usage({ facilityId, startDate, endDate, by: 'client' }),
-      client.people(facilityId),
-    ]);
-    const names = new Map(clients.map(({ clientId, name }) => [clientId, name]));
-    const programOf = (key: string | null) => (key === null ? 'unknown' : (names.get(key) ?? key));
-    return [200, items.map(({ key, bookings, cancelled }) => ({ program: programOf(key), bookings, cancelled }))];
-  },
+  'GET /usage': async () => [200, await countByProgram(client)],
 
   /** Receives the webhooks. The service reports every change of a booking, including changes that others make. */
   'POST /hook': async (request) => {
