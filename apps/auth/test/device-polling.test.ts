@@ -78,11 +78,11 @@ describe('before the decision of the user', () => {
     expect(polls.every(({ error }) => error === 'authorization_pending')).toBe(true);
   });
 
-  test('of 32 simultaneous polls, one gets authorization_pending and the others slow_down', async () => {
+  test('of simultaneous polls, one gets authorization_pending and the others slow_down', async () => {
     const { origin: otherOrigin } = await server.startInstance();
     const codes = await device.start();
     const polls = await Promise.all(
-      Array.from({ length: 32 }, (_, n) => device.poll(codes, n % 2 ? { at: otherOrigin } : {})),
+      Array.from({ length: process.env.STRESS ? 32 : 8 }, (_, n) => device.poll(codes, n % 2 ? { at: otherOrigin } : {})),
     );
     const errors = polls.map(({ error }) => error);
     expect(errors.filter((error) => error === 'authorization_pending')).toHaveLength(1);
@@ -259,12 +259,15 @@ describe('after the user has allowed the access', () => {
 });
 
 describe('a device code that was used', () => {
-  /** Sends 32 polls at the same time, expects that one of them gets tokens, and returns its access token. */
+  /**
+   * Sends polls at the same time, expects that one of them gets tokens, and returns its access token. A poll more than
+   * a second after that one revokes the tokens, and 32 polls take longer on a busy machine.
+   */
   async function pollSimultaneously(
     codes: DeviceAuthorization,
     optionsOf: (n: number) => { at?: string } = () => ({}),
   ) {
-    const polls = await Promise.all(Array.from({ length: 32 }, (_, n) => device.poll(codes, optionsOf(n))));
+    const polls = await Promise.all(Array.from({ length: process.env.STRESS ? 32 : 8 }, (_, n) => device.poll(codes, optionsOf(n))));
     const issued = polls.filter(({ status }) => status === 200);
     expect(issued).toHaveLength(1);
     for (const { status, error } of polls) {
@@ -283,7 +286,7 @@ describe('a device code that was used', () => {
     expect((await fetch(`${server.origin}/connect/userinfo`, { headers })).status).toBe(401);
   });
 
-  test('of 32 simultaneous polls at two instances, exactly one gets tokens, and they stay valid', async () => {
+  test('of simultaneous polls at two instances, exactly one gets tokens, and they stay valid', async () => {
     const { origin: otherOrigin } = await server.startInstance();
     const codes = await device.start();
     await device.connect(codes);
