@@ -1,5 +1,6 @@
 // Tests how a device polls for its tokens (docs/behaviour-auth.md, "Device sign-in"; RFC 8628 sections 3.4 and 3.5).
 import { useFixture } from '@bay-booking/testkit/fixture';
+import { clients } from '@bay-booking/testkit/rounds';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { audience, basic, passSecondAfterUse, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
@@ -82,7 +83,7 @@ describe('before the decision of the user', () => {
     const { origin: otherOrigin } = await server.startInstance();
     const codes = await device.start();
     const polls = await Promise.all(
-      Array.from({ length: process.env.STRESS ? 32 : 8 }, (_, n) => device.poll(codes, n % 2 ? { at: otherOrigin } : {})),
+      Array.from({ length: clients(32) }, (_, n) => device.poll(codes, n % 2 ? { at: otherOrigin } : {})),
     );
     const errors = polls.map(({ error }) => error);
     expect(errors.filter((error) => error === 'authorization_pending')).toHaveLength(1);
@@ -261,13 +262,13 @@ describe('after the user has allowed the access', () => {
 describe('a device code that was used', () => {
   /**
    * Sends polls at the same time, expects that one of them gets tokens, and returns its access token. A poll more than
-   * a second after that one revokes the tokens, and 32 polls take longer on a busy machine.
+   * a second after that one revokes the tokens, and 32 polls can take longer.
    */
   async function pollSimultaneously(
     codes: DeviceAuthorization,
     optionsOf: (n: number) => { at?: string } = () => ({}),
   ) {
-    const polls = await Promise.all(Array.from({ length: process.env.STRESS ? 32 : 8 }, (_, n) => device.poll(codes, optionsOf(n))));
+    const polls = await Promise.all(Array.from({ length: clients(32) }, (_, n) => device.poll(codes, optionsOf(n))));
     const issued = polls.filter(({ status }) => status === 200);
     expect(issued).toHaveLength(1);
     for (const { status, error } of polls) {

@@ -165,6 +165,7 @@ test('running instances read the list by themselves, and the metric shows its ag
 
 test('holds end with the account or its access to their facility, and holds of later tokens stay', async () => {
   const [dismissed, disabled, unrelated] = [newClaims(), newClaims(), newClaims()];
+  const before = now();
   let bay = 0;
   const hold = async (claims: TokenOptions, location = 'n1') => {
     bay += 1;
@@ -179,15 +180,15 @@ test('holds end with the account or its access to their facility, and holds of l
     return body.id as string;
   };
   const ended = [await hold(dismissed), await hold(disabled)];
-  const live = [await hold(dismissed, 's1'), await hold(unrelated), await hold({ ...dismissed, iat: now() + 1 })];
+  const live = [await hold(dismissed, 's1'), await hold(unrelated), await hold({ ...dismissed, iat: before })];
   const liveHolds = async () =>
     (
       await query<{ id: string }>(system.db, 'select id from booking_hold where id = any($1::uuid[])', [
         [...ended, ...live],
       ])
     ).map(({ id }) => id);
-  system.issuer.revoke(`access ${dismissed.sub} fac-north`);
-  system.issuer.revoke(`account ${disabled.sub}`);
+  system.issuer.revoke(`access ${dismissed.sub} fac-north`, before);
+  system.issuer.revoke(`account ${disabled.sub}`, before);
   await system.revocations.read();
   expect((await liveHolds()).toSorted()).toEqual(live.toSorted());
 });
