@@ -50,12 +50,13 @@ describe('validateNewPassword', () => {
       const withDefaultLimits = new ZxcvbnFactory({ dictionary, graphs: adjacencyGraphs });
       const durations: number[] = [];
       const defaultDurations: number[] = [];
-      for (let n = 0; n < 5; n++) {
+      const isFast = () => Math.min(...durations) <= Math.min(...defaultDurations) / 2;
+      for (let n = 0; n < 5 || (n < 50 && !isFast()); n++) {
         durations.push(await durationOf(() => validateNewPassword(password, [])));
         defaultDurations.push(await durationOf(() => withDefaultLimits.check(password)));
       }
       // The fastest runs are compared, because other programs of the machine can slow down single runs.
-      expect(Math.min(...durations)).toBeLessThanOrEqual(Math.min(...defaultDurations) / 2);
+      expect(isFast()).toBe(true);
     },
   );
 
