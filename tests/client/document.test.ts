@@ -43,8 +43,11 @@ test('the README of the client lists every method', () => {
   const listed = [...read('packages/client/README.md').matchAll(/^\| `client\.(\w+)` \| (.+) \|$/gm)].map(
     ([, name, methods = '']) => [name, methods.replaceAll('`', '').split(', ').toSorted()],
   );
-  // `request` is the general method, and `me` has a paragraph of its own. All other properties are resources.
-  const { request: _request, me: _me, ...resources } = client;
-  const existing = Object.entries(resources).map(([name, methods]) => [name, Object.keys(methods).toSorted()]);
+  const members = Object.entries(client);
+  const resources = members.filter(([, member]) => typeof member === 'object');
+  const existing = resources.map(([name, methods]) => [name, Object.keys(methods).toSorted()]);
   expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(existing));
+  const methods = members.filter(([, member]) => typeof member === 'function').map(([name]) => name);
+  const readme = read('packages/client/README.md');
+  expect(methods.filter((name) => !readme.includes(`client.${name}(`))).toEqual([]);
 });
