@@ -1,3 +1,3 @@
-import { preset } from '../testkit/jest/preset.js';
+import { groups, preset } from '../testkit/jest/preset.js';
 
-export default { ...preset };
+export default { ...preset, ...groups('<rootDir>/test/server.test.ts') };
