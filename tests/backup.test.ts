@@ -84,7 +84,7 @@ const headerOf = (token: string) => token.split('.')[0];
 async function rotateKeys(oldToken: string): Promise<string> {
   const environment = { DATABASE_URL: system.database.urlOf('auth'), KEY_ENCRYPTION_KEY: keyEncryptionKey };
   const standardInput = '';
-  await runCommand('auth', environment, 'keys.ts', standardInput, ['rotate', '--now']);
+  await runCommand('auth', environment, 'signing-keys.ts', standardInput, ['rotate', '--now']);
   return eventually(async () => {
     const token = await getToken(auth.base);
     return headerOf(token) !== headerOf(oldToken) && token;

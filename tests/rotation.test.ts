@@ -32,7 +32,7 @@ const runKeysCommand = (subcommand: string): Promise<string> => {
     KEY_ENCRYPTION_KEY: keyEncryptionKey,
   };
   const input = '';
-  return runCommand('auth', environment, 'keys.ts', input, [subcommand]);
+  return runCommand('auth', environment, 'signing-keys.ts', input, [subcommand]);
 };
 
 test('no request of four clients fails while the signing keys rotate twice, and no process restarts', async () => {
