@@ -20,6 +20,7 @@ import {
   press,
   queryOf,
   scrollToTop,
+  seriesDay,
   tall,
   toast,
 } from './support/day-sheet-page.ts';
@@ -202,7 +203,7 @@ describeInChromium('the day sheet', () => {
   }, 120_000);
 
   test('several bays are a party, changed alone or as a whole, and a weekly series names its conflicts before it is saved', async () => {
-    const date = nextDay();
+    const date = seriesDay;
     const page = await system.open(queryOf(date), tall);
     await drag(page, ['bay-n1-06', 14.1], ['bay-n1-07', 14.9]);
     await page.mouse.up();

@@ -8,6 +8,8 @@ import { eventually } from './wait.ts';
 let days = 0;
 const nextYear = new Date().getFullYear() + 1;
 export const nextDay = (): string => new Date(Date.UTC(nextYear, 0, 4 + days++)).toISOString().slice(0, 10);
+/** The first day of a series of up to three weeks. The other tests have their days in January. */
+export const seriesDay = `${nextYear}-02-08`;
 export const at = (date: string, time: string): string => `${date}T${time}:00+01:00`;
 export const queryOf = (date: string, location = 'loc-north-1'): string => `?location=${location}&date=${date}`;
 
