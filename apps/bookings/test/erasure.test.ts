@@ -299,7 +299,7 @@ test('an erased deletion that has left the feed comes back to it', async () => {
       (item: Body) => item.id === id,
     );
   await read();
-  await removeFromFeed(system.db, new Date(Date.now() + 60_000));
+  await removeFromFeed(system.db, new Date(Date.now() + clockAheadMs + 60_000));
   expect(await read()).toEqual([]);
   expect(await erased({ ids: [id] })).toBe(1);
   expect(await read()).toMatchObject([{ state: 'deleted' }]);
