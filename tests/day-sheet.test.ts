@@ -436,7 +436,7 @@ describeInChromium('the day sheet', () => {
     await press(page, 'Remove the hours: Monday');
     await fill(page, { 'Monday opens': '07:00' });
     await press(page, 'Save');
-    await page.locator('#field-monday-problem').filter({ hasText: 'Please enter when it closes too' }).waitFor();
+    await page.locator('#field-monday-problem').filter({ hasText: 'Please enter the closing time too' }).waitFor();
     expect(await dialog(page).getByLabel('Monday opens').getAttribute('aria-invalid')).toBe('true');
     await fill(page, { 'Monday closes': '22:00' });
     await press(page, 'Copy to all days');

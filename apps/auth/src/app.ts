@@ -30,7 +30,7 @@ import { createConsentGrants } from './oidc/authorization/consent-grants.ts';
 import { createDeviceSignIn } from './oidc/authorization/device-sign-in.ts';
 import { createInteractions } from './oidc/authorization/interactions.ts';
 import { createBrowserCookies } from './oidc/cookies.ts';
-import { createPeople } from './oidc/endpoints/people.ts';
+import { peopleRoutes } from './oidc/endpoints/people.ts';
 import { createRejectRequest, readForms } from './oidc/endpoints/rewritten-requests.ts';
 import { createUserinfo } from './oidc/endpoints/userinfo.ts';
 import {
@@ -207,7 +207,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     reject,
     endpoints: [
       createUserinfo({ proofs, accounts, revocations }, providerManager),
-      createPeople({ db, audit, proofs, accounts, revocations }, providerManager),
+      peopleRoutes({ db, audit, proofs, accounts, revocations }, providerManager),
       revocationRoutes({ config, revocations }, providerManager),
       ...(hasOwnPort ? [] : [management]),
     ],

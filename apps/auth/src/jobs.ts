@@ -1,4 +1,4 @@
-// Starts what runs every few seconds or minutes in every instance.
+// Starts the periodic jobs that every instance runs.
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';

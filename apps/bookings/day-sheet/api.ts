@@ -82,7 +82,7 @@ function createClient(onNoToken: () => Promise<string>): BookingsClient {
 /** Sends requests that the user has started. If there is no token, the page leaves for auth and restores the dialog. */
 export const api = createClient(renewToken);
 
-/** Reads what the service also has in another form than JSON. */
+/** Requests a response that is not JSON, such as the usage as CSV. */
 export async function requestText(path: string, accept: string): Promise<string> {
   const headers = { accept, authorization: `Bearer ${signIn.currentToken() ?? (await renewToken())}` };
   const signal = AbortSignal.timeout(timeoutMs);

@@ -50,7 +50,7 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs, 
       (method === 'POST' ? acceptsIdempotencyKey === true : !headers.has('If-Match'));
 
     const attempt = (earlierAttemptMayHaveSucceeded: boolean): Promise<ApiResponse<unknown>> =>
-      sendOnce(`${method} ${url.pathname}`, { timeoutMs, ...request }, async (signal) => {
+      sendAttempt(`${method} ${url.pathname}`, { timeoutMs, ...request }, async (signal) => {
         const response = await authorizedFetch(url, { method, headers, body, signal });
         // An earlier attempt probably deleted the resource, and its response was lost.
         if (method === 'DELETE' && response.status === 404 && earlierAttemptMayHaveSucceeded)
@@ -63,7 +63,7 @@ export function createSend({ baseUrl, authorizedFetch, retryOptions, timeoutMs, 
 }
 
 /** @throws {BookingsError} unless the caller's signal has aborted the attempt */
-export async function sendOnce<T>(
+export async function sendAttempt<T>(
   name: string,
   { timeoutMs = 10_000, signal }: RequestOptions,
   work: (signal: AbortSignal) => Promise<T>,

@@ -196,7 +196,7 @@ async function putRecord<Event>(
 
 const isBadInput = ({ kind }: PointerError): boolean => kind !== 'conflict' && kind !== 'forbidden';
 
-/** Only responses need it: an import of 100,000 records calculates none. */
+/** Only responses need the entity tag, so an import of 100,000 records calculates none. */
 const etagOf = ({ record, tagged = record }: Stored<object>): string => `"${contentHash(JSON.stringify(tagged))}"`;
 
 /** @throws {ApiError} 412, with the name of the header */

@@ -46,12 +46,8 @@ export function securityRoutes(options: {
 }): Router {
   const { site, factors, emails, audit, config, cookies, confirmationCodes, sessionStore, addFactorToSession } =
     options;
-  const { mailCodeField, sendCode, checkMailCode, proofOf } = createFirstFactorCode({
-    config,
-    factors,
-    confirmationCodes,
-    audit,
-  });
+  const code = createFirstFactorCode({ config, factors, confirmationCodes, audit });
+  const { mailCodeField, sendCode, checkMailCode, proofOf } = code;
 
   const record = (request: Request, { account }: SignedIn, kind: string, factor: string): void =>
     audit.record({ kind, accountId: account.id, address: request.ip, detail: { factor } });
@@ -231,14 +227,7 @@ export function securityRoutes(options: {
     });
   };
 
-  const { openSetUp, setUp } = createAuthenticatorSetUp({
-    site,
-    config,
-    cookies,
-    factors,
-    code: { mailCodeField, sendCode, checkMailCode, proofOf },
-    complete,
-  });
+  const { openSetUp, setUp } = createAuthenticatorSetUp({ site, config, cookies, factors, code, complete });
 
   const router = Router();
   const form = (handler: SignedInHandler): RequestHandler[] => site.formForSignedIn(withStrongSignIn(handler));

@@ -82,7 +82,7 @@ export const accountSchema = {
 /** `prepare` adds the last two fields. Only a new authenticator app has `newCodes`. */
 export type AccountInput = FromSchema<typeof accountSchema> & { newHash?: string; newCodes?: HashedCodes };
 
-/** As in factors/codes.ts, which builds on this folder. */
+/** Recovery codes of a second factor. factors/ builds on this folder, so the type stands here. */
 export interface HashedCodes {
   readonly salt: Buffer;
   readonly hashes: readonly string[];

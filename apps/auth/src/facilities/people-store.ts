@@ -1,4 +1,4 @@
-// Reads whose names a facility may know: its members, everybody who ever was one, and the clients that they used.
+// Reads the names that a facility may see: of its members and former members, and of the clients that they used.
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { FacilityRole } from './roles.ts';
 
@@ -6,7 +6,7 @@ export interface Person {
   readonly subject: string;
   readonly name: string;
   readonly kind: 'user' | 'service';
-  /** Null if the person is no member any more. */
+  /** Null for a former member. */
   readonly role: FacilityRole | null;
   readonly former: boolean;
 }
@@ -18,11 +18,11 @@ export interface NamedClient {
   readonly subject: string | null;
 }
 
-/** Members come before former members, and who left last comes first. */
+/** Members come before former members, and former members in the order in which they left, the last one first. */
 export const maxPeople = 2_000;
 export const maxClients = 2_000;
 
-/** What an account does after `until` does not concern the facility `$1`. */
+/** The activity of an account after `until` does not concern the facility `$1`. */
 const members = `member as (
   select account_id as id, role, false as former, 'infinity'::timestamptz as until from membership where facility_id = $1
   union all

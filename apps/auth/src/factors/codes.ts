@@ -3,6 +3,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import { renderSVG } from 'uqr';
 import { hashWithSalt } from '../accounts/passwords.ts';
+import type { HashedCodes } from '../accounts/record-schema.ts';
 import { readCode } from '../input/typed-code.ts';
 
 const issuer = 'Bay Booking';
@@ -45,11 +46,6 @@ export const createRecoveryCodes = (): readonly string[] => Array.from({ length:
 /** Users may type a code in capitals. */
 export const hashRecoveryCode = (code: string, salt: Buffer): Promise<string> =>
   hashWithSalt(readCode(code).toLowerCase(), salt);
-
-export interface HashedCodes {
-  readonly salt: Buffer;
-  readonly hashes: readonly string[];
-}
 
 /** Takes long when many people sign in, so call it before a transaction. */
 export async function hashRecoveryCodes(codes: readonly string[]): Promise<HashedCodes> {

@@ -1,8 +1,9 @@
 // Stores the second factors of accounts: authenticator apps, passkeys and recovery codes.
 import { type Database, type Queryable, query, Rollback, transaction } from '@bay-booking/service/database/database';
 import { createSecretBox } from '@bay-booking/service/secret-box';
+import type { HashedCodes } from '../accounts/record-schema.ts';
 import { withoutNul } from '../accounts/store.ts';
-import { type HashedCodes, hashRecoveryCode, hashRecoveryCodes, stepOfCode } from './codes.ts';
+import { hashRecoveryCode, hashRecoveryCodes, stepOfCode } from './codes.ts';
 
 export interface StoredPasskey {
   readonly id: string;

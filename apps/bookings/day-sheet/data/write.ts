@@ -45,7 +45,7 @@ export async function ifUnchanged<Content extends object, Result>(
   }
 }
 
-/** Removes a resource. If the resource is gone, the user has what the user wants. */
+/** Removes a resource. A resource that is gone already counts as removed. */
 export async function removeIfUnchanged<Content extends object>(
   target: Target<Content>,
   remove: (options: { readonly ifMatch: string }, current: Content) => Promise<unknown>,

@@ -1,4 +1,4 @@
-// The keys of a booking's metadata that have a meaning for the people at a desk: who the customer is, and who came.
+// Defines the metadata keys of the desk (phone, e-mail, note, attendance), with their labels and changes.
 type Metadata = Readonly<Record<string, string>>;
 export type Customer = { readonly metadata?: Metadata | undefined };
 
@@ -20,7 +20,7 @@ export const attendances: ReadonlyMap<string, string> = new Map([
 export const attendanceOf = ({ metadata }: Customer): string =>
   attendances.get(metadata?.attendance ?? '') ?? metadata?.attendance ?? '';
 
-/** What the page says of a customer in one line. */
+/** The attendance, the phone and the note, as far as the booking has them. */
 export const customerTexts = (booking: Customer): string[] =>
   [attendanceOf(booking), booking.metadata?.phone, booking.metadata?.note].flatMap((text) => text || []);
 

@@ -2,9 +2,11 @@
 import type { BookingBay, Closure, OpeningHours } from '@bay-booking/client';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { doOverlap, timesOf } from '../../src/time/interval.ts';
-import type { Occupancy, SheetBooking } from './day.ts';
-import { describeStatus, findTimes, firstFreeBay, gapsOf, nearestFree, offersFor, statusesAt } from './free.ts';
+import { findGaps } from '../../src/availability/rule.ts';
+import { alwaysOpen as alwaysOpenSchedule, createSchedule } from '../../src/opening-hours/schedule.ts';
+import { doOverlap, intervalOf, timesOf } from '../../src/time/interval.ts';
+import { closesBay, type Occupancy, type SheetBooking } from './day.ts';
+import { type BayGaps, describeStatus, findTimes, firstFreeBay, nearestFree, offersFor, statusesAt } from './free.ts';
 import { clockAt, dayOf, instantAt } from './time.ts';
 
 const bays = ['a', 'b', 'c', 'd'].map((id) => ({ id, name: `Bay ${id}`, bookable: id !== 'd' }) as BookingBay);
@@ -43,6 +45,24 @@ function dayWith(
   const status = (from: string, to: string, except: readonly string[] = []) =>
     statusesAt(occupancy, { start: at(from), end: at(to) }, except).map((one) => describeStatus(one, times));
   return { times, occupancy, at, status };
+}
+
+/** The free times by the rule of the service. */
+function gapsOf(occupancy: Occupancy): BayGaps[] {
+  const { hours, timeZone } = occupancy;
+  const schedule = hours.alwaysOpen ? alwaysOpenSchedule : createSchedule(hours, timeZone);
+  const bookings = Map.groupBy(occupancy.bookings.values(), ({ bayId }) => bayId);
+  return occupancy.bays.map(({ id, bookable }) => {
+    const closures = occupancy.closures.filter((closure) => closesBay(closure, id));
+    const state = {
+      bookable,
+      schedule,
+      closures: closures.map((closure) => ({ ...intervalOf(closure), reason: closure.reason ?? null })),
+      bookings: (bookings.get(id) ?? []).map(intervalOf),
+      holds: [],
+    };
+    return { bayId: id, free: findGaps(state, occupancy) };
+  });
 }
 
 const copenhagen = 'Europe/Copenhagen';

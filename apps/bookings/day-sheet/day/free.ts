@@ -1,7 +1,6 @@
-// Says which bays are free by the rule of the service: if not, why and until when, and what is free instead.
+// Calculates which bays are free, why and until when the others are not, and which bays and times are free instead.
 import type { BookingBay, Closure } from '@bay-booking/client';
-import { findGaps } from '../../src/availability/rule.ts';
-import { createSchedule, type Schedule } from '../../src/opening-hours/schedule.ts';
+import { alwaysOpen, createSchedule, type Schedule } from '../../src/opening-hours/schedule.ts';
 import { contains, doOverlap, type Interval, intervalOf, type Period, subtract } from '../../src/time/interval.ts';
 import { closesBay, type Occupancy, type SheetBooking } from './day.ts';
 import { addDays, type DayTimes, fiveMinutes, halfHour, instantAt, timeOf } from './time.ts';
@@ -9,9 +8,7 @@ import { addDays, type DayTimes, fiveMinutes, halfHour, instantAt, timeOf } from
 type Hours = Pick<Occupancy, 'hours' | 'timeZone'>;
 
 const scheduleOf = ({ hours, timeZone }: Hours): Schedule =>
-  hours.alwaysOpen
-    ? { openDuring: (interval) => [interval], isOpenThroughout: () => true }
-    : createSchedule(hours, timeZone);
+  hours.alwaysOpen ? alwaysOpen : createSchedule(hours, timeZone);
 
 /** Returns the parts of the interval when the location is closed. */
 export const closedDuring = (occupancy: Hours, interval: Interval): Interval[] =>
@@ -20,7 +17,7 @@ export const closedDuring = (occupancy: Hours, interval: Interval): Interval[] =
 export interface BayStatus {
   readonly bay: BookingBay;
   readonly kind: 'free' | 'booked' | 'closed' | 'not bookable';
-  /** When the bay will be free again, or when it will not be free any more. Undefined if nothing is known about it. */
+  /** When a free bay stops being free, or another bay is free again. Undefined if the day does not say when. */
   readonly until?: number | undefined;
   /** What is in the way. Closed hours are not a closure. */
   readonly booking?: SheetBooking | undefined;
@@ -77,27 +74,10 @@ export const describeStatus = ({ kind, until }: BayStatus, day: DayTimes): strin
 export const firstFreeBay = (occupancy: Occupancy, interval: Interval): BookingBay | undefined =>
   statusesAt(occupancy, interval).find(({ kind }) => kind === 'free')?.bay;
 
-/** The parts of the time in which a bay is free. `GET /api/booking-availability` has them too, without held times. */
+/** The times when a bay is free. Held times are not free. */
 export interface BayGaps {
   readonly bayId: string;
   readonly free: readonly Interval[];
-}
-
-export function gapsOf(occupancy: Occupancy, except: readonly string[] = []): BayGaps[] {
-  const schedule = scheduleOf(occupancy);
-  const counted = [...occupancy.bookings.values()].filter(({ id }) => !except.includes(id));
-  const bookings = Map.groupBy(counted, ({ bayId }) => bayId);
-  return occupancy.bays.map(({ id, bookable }) => {
-    const closures = occupancy.closures.filter((closure) => closesBay(closure, id));
-    const state = {
-      bookable,
-      schedule,
-      closures: closures.map((closure) => ({ ...intervalOf(closure), reason: closure.reason ?? null })),
-      bookings: (bookings.get(id) ?? []).map(intervalOf),
-      holds: [],
-    };
-    return { bayId: id, free: findGaps(state, occupancy) };
-  });
 }
 
 export interface TimeChoice extends Interval {

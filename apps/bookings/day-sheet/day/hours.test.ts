@@ -39,11 +39,11 @@ test('an empty row is no range, and an unfinished one stays until it is read', (
 });
 
 test.each([
-  [{ tuesday: '07:00-' }, 'tuesday', /when it closes/],
-  [{ sunday: '-07:00' }, 'sunday', /when it opens/],
+  [{ tuesday: '07:00-' }, 'tuesday', /the closing time/],
+  [{ sunday: '-07:00' }, 'sunday', /the opening time/],
   [{ exceptions: '2026-12-24 \n2026-12-24 ' }, 'exceptions-1', /in the list already/],
   [{ exceptions: ' 07:00-08:00' }, 'exceptions-0', /enter the date/],
-  [{ exceptions: '2026-12-24 \n2026-12-25 07:00-' }, 'exceptions-1', /when it closes/],
+  [{ exceptions: '2026-12-24 \n2026-12-25 07:00-' }, 'exceptions-1', /the closing time/],
 ])('%j is refused at the field %s', (texts, field, message) => {
   expect(() => read(texts)).toThrow(expect.objectContaining({ field, message: expect.stringMatching(message) }));
 });

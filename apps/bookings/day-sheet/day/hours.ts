@@ -54,7 +54,10 @@ function readRanges(text: string, field: string): Range[] {
   const ranges = splitRanges(text);
   const incomplete = ranges.find(({ opens, closes }) => !opens || !closes);
   if (incomplete)
-    throw new SentenceError(`Please enter when it ${incomplete.opens ? 'closes' : 'opens'} too, or remove it.`, field);
+    throw new SentenceError(
+      `Please enter the ${incomplete.opens ? 'closing' : 'opening'} time too, or remove these hours.`,
+      field,
+    );
   return ranges;
 }
 

@@ -12,7 +12,6 @@ import { describeChoice } from './offers.ts';
 
 /** The API answers for 32 days at once. A time on the last day can end on the next one. */
 const maxDays = 30;
-const limit = 50;
 
 export function openFindTime(context: FormContext, draft?: FormDraft): void {
   const { day } = context;
@@ -41,7 +40,7 @@ export function openFindTime(context: FormContext, draft?: FormDraft): void {
           end: dayOf(wish.to > wish.from ? last : addDays(last, 1), day.timeZone).end,
         };
         const gaps = await readGaps(api, day, interval);
-        const found = findTimes(gaps, wish, { timeZone: day.timeZone, now: Date.now(), limit });
+        const found = findTimes(gaps, wish, { timeZone: day.timeZone, now: Date.now() });
         const items = found.map((choice) =>
           h(
             'li',

@@ -19,8 +19,8 @@ async function findOffers(error: unknown, day: Day, own?: SheetBooking): Promise
   const { requested, cause } = error;
   const problems = cause.problems.filter(({ code }) => takenCodes.includes(code));
   const [first] = requested;
-  const isOneTime = requested.every(({ startDate, endDate }) =>
-    [startDate === first?.startDate, endDate === first?.endDate].every(Boolean),
+  const isOneTime = requested.every(
+    ({ startDate, endDate }) => startDate === first?.startDate && endDate === first?.endDate,
   );
   if (!first || problems.length === 0 || !isOneTime) return [];
   const refused = new Set(problems.map(({ contextData }) => requested[Number(contextData.index ?? 0)]?.bayId ?? ''));

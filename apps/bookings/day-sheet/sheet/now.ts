@@ -1,4 +1,5 @@
-// Lists for each bay who is there now and until when, who is next, and until when a free bay is free.
+// Draws the list *Now*: for each bay, the present booking with its end or how long the bay is free, and the next
+// booking.
 import { bayNameOf, type Day, nameOf, type SheetBooking } from '../day/day.ts';
 import { describeStatus, statusesAt } from '../day/free.ts';
 import { clockAt, timeOf } from '../day/time.ts';

@@ -1,12 +1,7 @@
-// Keeps the schedules of opening hours in memory. schedule.ts itself also runs in browsers, where this cache does not.
+// Keeps the schedules of opening hours in memory. Browsers load schedule.ts, which therefore cannot import the cache.
 import { LRUCache } from 'lru-cache';
 import type { OpeningHours } from './hours.ts';
-import { createSchedule, type Schedule } from './schedule.ts';
-
-const alwaysOpen: Schedule = {
-  openDuring: (interval) => [interval],
-  isOpenThroughout: () => true,
-};
+import { alwaysOpen, createSchedule, type Schedule } from './schedule.ts';
 
 const schedules = new LRUCache<string, Schedule>({ max: 2_000 });
 

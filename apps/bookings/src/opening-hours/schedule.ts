@@ -14,6 +14,12 @@ export interface Schedule {
   isOpenThroughout(interval: Interval): boolean;
 }
 
+/** Of a location without opening hours. */
+export const alwaysOpen: Schedule = {
+  openDuring: (interval) => [interval],
+  isOpenThroughout: () => true,
+};
+
 const day = 86_400_000;
 const week = 7 * day;
 const maxCachedDays = 800;

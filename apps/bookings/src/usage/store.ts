@@ -1,4 +1,4 @@
-// Reads what the usage of a facility is counted from: bays with their opening hours, bookings and deletions.
+// Reads the data of a facility's usage: bays with their opening hours, bookings and deletions.
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { findSchedule } from '../opening-hours/cached-schedule.ts';
 import type { OpeningHours } from '../opening-hours/hours.ts';

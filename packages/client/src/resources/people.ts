@@ -2,7 +2,7 @@
 import * as oauth from 'oauth4webapi';
 import type { AuthorizedFetchOptions } from '../authorized-fetch.ts';
 import type { RequestOptions } from '../operations.ts';
-import { pathSegment, readResponse, type SendOptions, sendOnce } from '../request.ts';
+import { pathSegment, readResponse, type SendOptions, sendAttempt } from '../request.ts';
 import { retry } from '../retry.ts';
 import { expectSecure } from '../tokens/client-credentials.ts';
 
@@ -48,7 +48,7 @@ export function createPeople(client: PeopleOptions) {
   return async (facilityId: string, options: RequestOptions = {}): Promise<FacilityPeople> => {
     const path = `/facilities/${pathSegment('facilityId', facilityId)}/people`;
     const attempt = () =>
-      sendOnce(`GET ${path}`, { timeoutMs, ...options }, async (signal) => {
+      sendAttempt(`GET ${path}`, { timeoutMs, ...options }, async (signal) => {
         issuer ??= await findIssuer(signal);
         const url = new URL(issuer.replace(/\/$/, '') + path);
         const headers = new Headers({ Accept: 'application/json' });

@@ -15,7 +15,7 @@ import { orUnavailable } from '../unavailable.ts';
 import { type BearerError, presentedTokenOf, sendBearerError } from './bearer-token.ts';
 import { createBindingCheck, invalidToken } from './token-binding.ts';
 
-export function createPeople(
+export function peopleRoutes(
   {
     db,
     audit,

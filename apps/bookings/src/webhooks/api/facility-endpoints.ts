@@ -1,4 +1,5 @@
-// Describes and handles the endpoints with which staff list the webhooks of a facility and remove it from one.
+// Describes and handles the endpoints that staff use to list the webhooks of a facility and to remove the facility
+// from a webhook.
 import type { MakeLink } from '@bay-booking/common/links';
 import type { AuditLog } from '../../audit-log.ts';
 import type { CallerRequest } from '../../auth/caller.ts';
