@@ -1,6 +1,7 @@
 // Writes the numbers of passed, failed and skipped tests, the titles of the failed tests and the seconds of each file
-// to the folder .jest of the workspace. summary.js adds up these files.
-import { mkdirSync, writeFileSync } from 'node:fs';
+// to the folder .jest of the workspace. summary.js adds up these files. A second run of failed files (run.js) only
+// changes what the first run wrote about failures.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
 export default class SummaryReporter {
@@ -22,9 +23,18 @@ export default class SummaryReporter {
       failed: failures.length,
       skipped: results.numPendingTests,
       failures,
+      unstable: [],
       files: results.testResults.map((file) => [nameOf(file), (file.perfStats.end - file.perfStats.start) / 1000]),
     };
+    const file = join(rootDir, '.jest', `${process.env.TEST_GROUPS ?? 'fast'}.json`);
     mkdirSync(join(rootDir, '.jest'), { recursive: true });
-    writeFileSync(join(rootDir, '.jest', `${process.env.TEST_GROUPS ?? 'fast'}.json`), JSON.stringify(summary));
+    const isSecond = process.env.RERUN_FAILED === 'second';
+    writeFileSync(file, JSON.stringify(isSecond ? merge(JSON.parse(readFileSync(file, 'utf8')), summary) : summary));
   }
+}
+
+function merge(first, second) {
+  const unstable = first.failures.filter((failure) => !second.failures.includes(failure));
+  const failed = second.failures.length;
+  return { ...first, passed: first.passed + first.failed - failed, failed, failures: second.failures, unstable };
 }

@@ -7,7 +7,9 @@ const summaries = globSync(`{apps/*,packages/*,tests,repository-tests,bench}/.je
   (file) => JSON.parse(readFileSync(file, 'utf8')),
 );
 const sum = (key) => summaries.reduce((total, summary) => total + summary[key], 0);
-const lines = summaries.flatMap(({ failures }) => failures.map((failure) => `failed: ${failure}`)).slice(0, 40);
+const list = (key, label) =>
+  summaries.flatMap((summary) => summary[key].map((test) => `${label}: ${test}`)).slice(0, 40);
+const lines = [...list('unstable', 'unstable, passed alone'), ...list('failures', 'failed')];
 if (group) {
   const slowest = summaries.flatMap(({ files }) => files).toSorted(([, a], [, b]) => b - a);
   for (const [file, seconds] of slowest.slice(0, 3)) lines.push(`slowest: ${file}, ${seconds.toFixed(0)} s`);
