@@ -16,6 +16,10 @@ test('every test file that docs/security.md names exists', () => {
   expect([...new Set(missing)]).toEqual([]);
 });
 
+test('no document contains the markers of a merge conflict', () => {
+  expect(pages.filter((page) => /^(<{7} |>{7} |\|{7} |={7}$)/m.test(read(page)))).toEqual([]);
+});
+
 test.each(['apps/bookings', 'apps/auth'])(
   'every row of %s in docs/specification-map.md names code and a test',
   (app) => {
