@@ -1,14 +1,13 @@
 // Serves the page that sets up an authenticator app. A cookie keeps the key until the user has typed the first code.
+
 import { createSecretBox } from '@bay-booking/service/secret-box';
 import type { Request, Response } from 'express';
-import type { AuthConfig } from '../config.ts';
 import { appLinkOf, createRecoveryCodes, createSecret, qrCodeOf, stepOfCode } from '../factors/codes.ts';
-import type { FactorStore } from '../factors/store.ts';
 import { codeField, field, fieldErrors, queryText } from '../html/forms.ts';
 import { localPath, securityPath as path } from '../html/local-path.ts';
 import type { SignedIn } from '../html/signed-in.ts';
-import type { FormState, SignedInHandler, Site } from '../html/site.ts';
-import type { BrowserCookies } from '../http/browser-cookies.ts';
+import type { FormState, SignedInHandler } from '../html/site.ts';
+import type { PageServices } from '../page-services.ts';
 import { type FirstFactorCode, mailCodeEnded } from './first-factor-code.ts';
 
 /** The cookie with the encrypted key of a set-up that is not finished. */
@@ -35,21 +34,13 @@ export const withReturn = (page: string, request: Request): string => {
   return returnTo === undefined ? page : `${page}?return=${encodeURIComponent(returnTo)}`;
 };
 
-export function createAuthenticatorSetUp({
-  site,
-  config,
-  cookies,
-  factors,
-  code: { mailCodeField, sendCode, checkMailCode, proofOf },
-  complete,
-}: {
-  readonly site: Site;
-  readonly config: AuthConfig;
-  readonly cookies: BrowserCookies;
-  readonly factors: FactorStore;
-  readonly code: FirstFactorCode;
-  readonly complete: (request: Request, response: Response, user: SignedIn, added: CompletedSetUp) => Promise<void>;
-}) {
+type CompleteSetUp = (request: Request, response: Response, user: SignedIn, added: CompletedSetUp) => Promise<void>;
+
+export function createAuthenticatorSetUp(
+  { site, config, cookies, factors }: PageServices,
+  { mailCodeField, sendCode, checkMailCode, proofOf }: FirstFactorCode,
+  complete: CompleteSetUp,
+) {
   const box = createSecretBox(config.encryptionKeys);
   const setUpOwner = ({ account, sessionId }: SignedIn): string => `set-up of ${account.id} in ${sessionId}`;
 

@@ -2,37 +2,22 @@
 //
 // Somebody else may have known the old password, so every other session is signed out and clients lose their access.
 // The user can keep the access that clients got in the current session.
+
 import type { Request, Response } from 'express';
-import type { AccountEmails } from '../accounts/account-emails.ts';
 import { validatePasswordLength } from '../accounts/password-policy.ts';
 import { maxPasswordLength } from '../accounts/passwords.ts';
-import type { SignInWithPassword } from '../accounts/sign-in.ts';
-import type { Account, AccountStore } from '../accounts/store.ts';
-import type { Audit } from '../audit/audit.ts';
-import type { FactorStore } from '../factors/store.ts';
-import type { UsageLimit } from '../guard/usage-limit.ts';
+import type { Account } from '../accounts/store.ts';
 import { field, fieldErrors, rawField, tooMany } from '../html/forms.ts';
 import { hashNewPassword } from '../html/new-password.ts';
 import { missingProofPath } from '../html/signed-in.ts';
 import type { SignedInHandler } from '../html/site.ts';
-import type { DeviceCookies } from '../interaction/sign-in/device-cookie.ts';
-import type { SessionStore } from '../interaction/sign-in/session-store.ts';
+import type { PageServices } from '../page-services.ts';
 import type { ShowAccount } from './page.ts';
 
 const wrongPassword = 'The current password is wrong.';
 
-export function createPasswordChange(options: {
-  readonly show: ShowAccount;
-  readonly accounts: AccountStore;
-  readonly factors: FactorStore;
-  readonly sessionStore: SessionStore;
-  readonly devices: DeviceCookies;
-  readonly signIn: SignInWithPassword;
-  readonly emails: AccountEmails;
-  readonly newPasswordLimit: UsageLimit;
-  readonly audit: Audit;
-}): SignedInHandler {
-  const { show, accounts, factors, sessionStore, devices, signIn, emails, newPasswordLimit, audit } = options;
+export function createPasswordChange(services: PageServices, show: ShowAccount): SignedInHandler {
+  const { accounts, factors, sessionStore, devices, signIn, emails, newPasswordLimit, audit } = services;
 
   /**
    * Checks the password like a sign-in: wrong passwords can lock the account. Returns nothing if the password is right.

@@ -1,32 +1,15 @@
 // Serves the pages where users export and delete their account.
-import type { Database } from '@bay-booking/service/database/database';
+
 import { type Response, Router } from 'express';
-import type { Audit } from '../audit/audit.ts';
 import { findSolelyOwned, type OwnedFacility } from '../facilities/membership-store.ts';
-import type { SignedInHandler, Site } from '../html/site.ts';
-import type { BrowserSessions } from '../interaction/sign-in/browser-session.ts';
-import type { Outbox } from '../outbox/outbox.ts';
-import type { FacilityEmails } from '../portal/facility-emails.ts';
+import type { SignedInHandler } from '../html/site.ts';
+import type { PageServices } from '../page-services.ts';
 import { deleteAccount } from './deletion-store.ts';
 import { exportAccount } from './export-store.ts';
 
 const accountLinks = [{ href: '/account', text: 'Your account' }];
 
-export function accountDataRoutes({
-  site,
-  sessions,
-  audit,
-  db,
-  outbox,
-  facilityEmails,
-}: {
-  readonly site: Site;
-  readonly sessions: BrowserSessions;
-  readonly audit: Audit;
-  readonly db: Database;
-  readonly outbox: Outbox;
-  readonly facilityEmails: FacilityEmails;
-}): Router {
+export function accountDataRoutes({ site, sessions, audit, db, outbox, facilityEmails }: PageServices): Router {
   const fresh = { requireFresh: true };
 
   const sendExport: SignedInHandler = async (request, response, { account }) => {

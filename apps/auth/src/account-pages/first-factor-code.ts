@@ -1,29 +1,18 @@
 // Asks for a mailed code before somebody with a password only can add the first factor of an account.
+
 import type { Request, Response } from 'express';
-import type { ConfirmationCodes } from '../accounts/confirmation-code-store.ts';
-import type { Audit } from '../audit/audit.ts';
-import type { AuthConfig } from '../config.ts';
-import type { FactorSetUp, FactorStore } from '../factors/store.ts';
+import type { FactorSetUp } from '../factors/store.ts';
 import { codeField, field, tooMany } from '../html/forms.ts';
 import type { SignedIn } from '../html/signed-in.ts';
 import type { FormState } from '../html/site.ts';
+import type { PageServices } from '../page-services.ts';
 
 export const mailCodeEnded =
   'The code from the e-mail has expired, or too many wrong codes were entered. Request a new code.';
 
 export type FirstFactorCode = ReturnType<typeof createFirstFactorCode>;
 
-export function createFirstFactorCode({
-  config,
-  factors,
-  confirmationCodes,
-  audit,
-}: {
-  readonly config: AuthConfig;
-  readonly factors: FactorStore;
-  readonly confirmationCodes: ConfirmationCodes;
-  readonly audit: Audit;
-}) {
+export function createFirstFactorCode({ config, factors, confirmationCodes, audit }: PageServices) {
   /** Returns where the code for the first factor is mailed. Undefined if no code is needed or can be mailed. */
   const codeAddressOf = async ({ account }: SignedIn): Promise<string | undefined> =>
     config.mail === 'off' || (await factors.hasSecondFactor(account.id))

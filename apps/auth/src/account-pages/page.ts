@@ -1,17 +1,14 @@
 // Shows the page "Your account" with the profile, the connected applications, the sessions and the ways to sign in.
+
 import type { Response } from 'express';
-import { mayLinkIdentities, type SocialIdentityStore } from '../accounts/social-identity-store.ts';
+import { mayLinkIdentities } from '../accounts/social-identity-store.ts';
 import { roleNames } from '../facilities/roles.ts';
-import type { FactorStore } from '../factors/store.ts';
 import { queryText, textOfKey } from '../html/forms.ts';
 import type { SignedIn } from '../html/signed-in.ts';
-import type { FormState, Site } from '../html/site.ts';
-import type { ConsentStore } from '../interaction/consent/consent-store.ts';
+import type { FormState } from '../html/site.ts';
 import { describeScopes } from '../interaction/consent/scope-descriptions.ts';
-import type { SessionStore } from '../interaction/sign-in/session-store.ts';
-import type { ScopeTable } from '../oidc/scopes.ts';
-import type { MemberStore } from '../portal/members/member-store.ts';
-import { type SocialProviders, titleOfProvider } from '../social/settings.ts';
+import type { PageServices } from '../page-services.ts';
+import { titleOfProvider } from '../social/settings.ts';
 import { describeBrowser } from './browser-name.ts';
 
 export type ShowAccount = (response: Response, signedIn: SignedIn, state?: FormState) => Promise<void>;
@@ -32,17 +29,8 @@ const notices: Readonly<Record<string, string>> = {
   verification: "We've sent you a link to confirm your address.",
 };
 
-export function createAccountPage(options: {
-  readonly site: Site;
-  readonly factors: FactorStore;
-  readonly socialIdentities: SocialIdentityStore;
-  readonly sessionStore: SessionStore;
-  readonly consents: ConsentStore;
-  readonly members: MemberStore;
-  readonly providers: SocialProviders;
-  readonly scopes: ScopeTable;
-}): ShowAccount {
-  const { site, factors, socialIdentities, sessionStore, consents, members, providers, scopes } = options;
+export function createAccountPage(services: PageServices): ShowAccount {
+  const { site, factors, socialIdentities, sessionStore, consents, members, providers, scopes } = services;
   return async (response, signedIn, state) => {
     const { account, sessionId } = signedIn;
     const [browsers, applications, linked, memberships, hasSecondFactor] = await Promise.all([

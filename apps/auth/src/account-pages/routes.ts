@@ -1,32 +1,20 @@
 // Serves the page "Your account" and the forms with which users change their own account.
+
 import { type Response, Router } from 'express';
-import type { AccountEmails } from '../accounts/account-emails.ts';
 import { validateName } from '../accounts/field-rules.ts';
-import { mayLinkIdentities, type SocialIdentityStore } from '../accounts/social-identity-store.ts';
-import type { AccountStore } from '../accounts/store.ts';
-import type { Audit } from '../audit/audit.ts';
+import { mayLinkIdentities } from '../accounts/social-identity-store.ts';
 import { type FormError, field, idField } from '../html/forms.ts';
 import type { SignedIn } from '../html/signed-in.ts';
-import type { SignedInHandler, Site } from '../html/site.ts';
-import type { ConsentStore } from '../interaction/consent/consent-store.ts';
-import type { SessionStore } from '../interaction/sign-in/session-store.ts';
+import type { SignedInHandler } from '../html/site.ts';
 import type { SocialRoutes } from '../interaction/sign-in/social-routes.ts';
+import type { PageServices } from '../page-services.ts';
 import { otherPurposes } from '../social/store.ts';
-import type { ShowAccount } from './page.ts';
+import { createPasswordChange } from './change-password.ts';
+import { createAccountPage } from './page.ts';
 
-export function accountRoutes(options: {
-  readonly site: Site;
-  readonly accounts: AccountStore;
-  readonly socialIdentities: SocialIdentityStore;
-  readonly sessionStore: SessionStore;
-  readonly consents: ConsentStore;
-  readonly emails: AccountEmails;
-  readonly audit: Audit;
-  readonly show: ShowAccount;
-  readonly changePassword: SignedInHandler;
-  readonly beginSocial: SocialRoutes['begin'];
-}): Router {
-  const { site, accounts, socialIdentities, sessionStore, consents, emails, audit, show, beginSocial } = options;
+export function accountRoutes(services: PageServices, beginSocial: SocialRoutes['begin']): Router {
+  const { site, accounts, socialIdentities, sessionStore, consents, emails, audit } = services;
+  const show = createAccountPage(services);
   const showError = (response: Response, signedIn: SignedIn, status: number, error: FormError): Promise<void> =>
     show(response, signedIn, { validationErrors: [error], status });
 
@@ -47,7 +35,7 @@ export function accountRoutes(options: {
     response.redirect(303, '/account?done=name');
   });
 
-  post('password', options.changePassword);
+  post('password', createPasswordChange(services, show));
 
   post('verification', async (_request, response, { account }) => {
     await emails.sendVerification(account);

@@ -1,21 +1,15 @@
 // Serves the page "Sign-in security", where users set up and remove passkeys, an authenticator app and recovery codes.
+
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import type { AccountEmails } from '../accounts/account-emails.ts';
-import type { ConfirmationCodes } from '../accounts/confirmation-code-store.ts';
 import { validateName } from '../accounts/field-rules.ts';
 import { hasUnconfirmedAddress } from '../accounts/store.ts';
-import type { Audit } from '../audit/audit.ts';
-import type { AuthConfig } from '../config.ts';
 import { createRecoveryCodes } from '../factors/codes.ts';
-import type { Passkeys } from '../factors/passkeys.ts';
-import { type FactorStore, maxPasskeys } from '../factors/store.ts';
+import { maxPasskeys, type RemovedFactor } from '../factors/store.ts';
 import { type FormError, field, idField, queryText, rawField, textOfKey } from '../html/forms.ts';
 import { securityPath as path } from '../html/local-path.ts';
 import { missingProofPath, type SignedIn } from '../html/signed-in.ts';
-import type { FormState, SignedInHandler, Site } from '../html/site.ts';
-import type { BrowserCookies } from '../http/browser-cookies.ts';
-import type { SessionStore } from '../interaction/sign-in/session-store.ts';
-import type { StartSession } from '../interaction/sign-in/start-session.ts';
+import type { FormState, SignedInHandler } from '../html/site.ts';
+import type { PageServices } from '../page-services.ts';
 import { type CompletedSetUp, createAuthenticatorSetUp, returnPathOf, withReturn } from './authenticator-set-up.ts';
 import { describeBrowser } from './browser-name.ts';
 import { createFirstFactorCode, mailCodeEnded } from './first-factor-code.ts';
@@ -32,21 +26,9 @@ const notices: Readonly<Record<string, string>> = {
 const requiredText =
   'A facility where you have a role requires a second factor. Add another one before you remove the last one.';
 
-export function securityRoutes(options: {
-  readonly site: Site;
-  readonly factors: FactorStore;
-  readonly emails: AccountEmails;
-  readonly audit: Audit;
-  readonly config: AuthConfig;
-  readonly cookies: BrowserCookies;
-  readonly confirmationCodes: ConfirmationCodes;
-  readonly sessionStore: SessionStore;
-  readonly passkeys: Passkeys;
-  readonly addFactorToSession: StartSession['addFactorToSession'];
-}): Router {
-  const { site, factors, emails, audit, config, cookies, confirmationCodes, sessionStore, addFactorToSession } =
-    options;
-  const code = createFirstFactorCode({ config, factors, confirmationCodes, audit });
+export function securityRoutes(services: PageServices): Router {
+  const { site, factors, emails, audit, config, sessionStore, addFactorToSession } = services;
+  const code = createFirstFactorCode(services);
   const { mailCodeField, sendCode, checkMailCode, proofOf } = code;
 
   const record = (request: Request, { account }: SignedIn, kind: string, factor: string): void =>
@@ -57,7 +39,7 @@ export function securityRoutes(options: {
     const found = await factors.list(signedIn.account.id);
     const data = {
       ...found,
-      hasSecondFactor: found.passkeys.length > 0 || found.authenticatorApp !== undefined,
+      hasSecondFactor: found.passkeys.length > 0 || found.appSetUpAt !== null,
       returnTo: returnPathOf(request),
       passkeyPath: withReturn(`${path}/passkey`, request),
       maxPasskeys,
@@ -137,7 +119,7 @@ export function securityRoutes(options: {
       action: withReturn(`${path}/passkey`, request),
       cancel: withReturn(path, request),
       name: name ?? describeBrowser(request.get('user-agent') ?? null),
-      options: JSON.stringify(await options.passkeys.creationOptions(account, passkeys)),
+      options: JSON.stringify(await services.passkeys.creationOptions(account, passkeys)),
     };
     const page = { title: 'Add a passkey', script: 'passkeys', ...state } as const;
     return site.show(response, '/account-pages/views/passkey', data, page);
@@ -153,7 +135,7 @@ export function securityRoutes(options: {
       showPasskeyForm(response, signedIn, { validationErrors: [error], status: 400, name });
     const nameError = validateName(name, 'Enter a name, such as the name of your phone.');
     if (nameError) return showError({ field: 'name', text: nameError });
-    const passkey = await options.passkeys.create(account.id, name, rawField(request, 'passkey'));
+    const passkey = await services.passkeys.create(account.id, name, rawField(request, 'passkey'));
     if (!passkey) return showError({ field: 'passkey', text: 'The passkey was not accepted. Try again.' });
     const mailCodeError = await checkMailCode(request, signedIn);
     if (mailCodeError) return showError({ field: 'mailCode', text: mailCodeError });
@@ -187,15 +169,15 @@ export function securityRoutes(options: {
     page: 'passkey' | 'authenticator',
     factor: string,
     done: string,
-    remove: (accountId: string, id: string) => Promise<'removed' | 'not-found' | 'required'>,
+    remove: (accountId: string, id: string) => Promise<RemovedFactor>,
   ) => {
     const ask: SignedInHandler = async (request, response, { account }) => {
       const id = queryText(request, 'id') ?? '';
-      const { passkeys, authenticatorApp, recoveryCodes } = await factors.list(account.id);
+      const { passkeys, appSetUpAt, recoveryCodes } = await factors.list(account.id);
       const passkey = passkeys.find((each) => each.id === id);
-      if (page === 'passkey' ? !passkey : !authenticatorApp) return response.redirect(303, path);
+      if (page === 'passkey' ? !passkey : !appSetUpAt) return response.redirect(303, path);
       const name = passkey ? `the passkey “${passkey.name}”` : 'the authenticator app';
-      const isLast = passkeys.length + (authenticatorApp ? 1 : 0) === 1;
+      const isLast = passkeys.length + (appSetUpAt ? 1 : 0) === 1;
       const confirmation = { title: `Remove ${name}?`, button: 'Remove', cancel: path, hidden: { id } };
       return site.showConfirmation(response, '/account-pages/views/remove', { isLast, recoveryCodes }, confirmation);
     };
@@ -227,7 +209,7 @@ export function securityRoutes(options: {
     });
   };
 
-  const { openSetUp, setUp } = createAuthenticatorSetUp({ site, config, cookies, factors, code, complete });
+  const { openSetUp, setUp } = createAuthenticatorSetUp(services, code, complete);
 
   const router = Router();
   const form = (handler: SignedInHandler): RequestHandler[] => site.formForSignedIn(withStrongSignIn(handler));

@@ -5,8 +5,8 @@ import { isPasswordHash } from '../accounts/passwords.ts';
 import type { AccountCredentials } from '../accounts/record.ts';
 import type { AccountInput } from '../accounts/record-schema.ts';
 import { hashRecoveryCodes } from './codes.ts';
+import { decryptSecret, encryptSecret, findSecret, storeRecoveryCodes } from './codes-store.ts';
 import { isPublicKey } from './passkeys.ts';
-import { decryptSecret, hasAuthenticatorApp, importAuthenticatorApp } from './store.ts';
 
 type Credentials = NonNullable<AccountInput['credentials']>;
 
@@ -91,10 +91,17 @@ export const createAccountCredentials = (encryptionKeys: readonly Buffer[] | und
     if (secret === undefined) return { problems };
     if (!encryptionKeys)
       return { problems: [...problems, atPointer('/totpSecret', 'invalid', 'needs KEY_ENCRYPTION_KEY')] };
-    const isStored = await hasAuthenticatorApp(db, id, { secret, encryptionKeys });
+    const isStored = (await findSecret(db, id, encryptionKeys)) === secret;
     return { problems, ...(!isStored && { newCodes: await hashRecoveryCodes(recoveryCodes) }) };
   },
-  writeApp: (tx, { id, totpSecret: secret = '' }, recoveryCodes) =>
-    importAuthenticatorApp(tx, id, { secret, recoveryCodes, encryptionKeys: encryptionKeys ?? [] }),
+  async writeApp(tx, { id, totpSecret: secret = '' }, recoveryCodes) {
+    await query(
+      tx,
+      `insert into authenticator_app (account_id, secret_encrypted, last_step) values ($1, $2, 0)
+       on conflict (account_id) do update set secret_encrypted = excluded.secret_encrypted, last_step = 0`,
+      [id, encryptSecret(secret, id, encryptionKeys ?? [])],
+    );
+    await storeRecoveryCodes(tx, id, recoveryCodes);
+  },
   write: importCredentials,
 });

@@ -1,9 +1,15 @@
 // Stores the second factors of accounts: authenticator apps, passkeys and recovery codes.
 import { type Database, type Queryable, query, Rollback, transaction } from '@bay-booking/service/database/database';
-import { createSecretBox } from '@bay-booking/service/secret-box';
-import type { HashedCodes } from '../accounts/record-schema.ts';
 import { withoutNul } from '../accounts/store.ts';
-import { hashRecoveryCode, hashRecoveryCodes, stepOfCode } from './codes.ts';
+import { hashRecoveryCodes } from './codes.ts';
+import {
+  decryptSecret,
+  encryptSecret,
+  hasFactor,
+  storeRecoveryCodes,
+  useAuthenticatorCode,
+  useRecoveryCode,
+} from './codes-store.ts';
 
 export interface StoredPasskey {
   readonly id: string;
@@ -17,14 +23,10 @@ export interface StoredPasskey {
 
 export type NewPasskey = Omit<StoredPasskey, 'createdAt' | 'lastUsedAt'>;
 
-interface AuthenticatorApp {
-  readonly createdAt: Date;
-  readonly lastUsedAt: Date | null;
-}
-
 export interface Factors {
   readonly passkeys: readonly StoredPasskey[];
-  readonly authenticatorApp: AuthenticatorApp | undefined;
+  /** Null if the account has no authenticator app. */
+  readonly appSetUpAt: Date | null;
   readonly recoveryCodes: number;
 }
 
@@ -37,27 +39,17 @@ export interface FactorSetUp {
 /** `exists`: the factor exists, or the account has too many. Nothing is then used up. */
 export type AddedFactor = { readonly isFirst: boolean } | 'exists' | 'unproven';
 
+export type RemovedFactor = 'removed' | 'not-found' | 'required';
+
 export type FactorStore = ReturnType<typeof createFactorStore>;
 
 export const maxPasskeys = 20;
 
 const passkeyColumns = `id, account_id as "accountId", name, public_key as "publicKey", transports,
   created_at as "createdAt", last_used_at as "lastUsedAt"`;
-/** Whether the account $1 has a second factor. */
-const hasFactor = `(exists (select from authenticator_app where account_id = $1)
-  or exists (select from passkey where account_id = $1))`;
 /** Whether a facility of the account $1 requires a second factor. */
 const isRequired = `exists (select from membership m join facility f on f.id = m.facility_id
   where m.account_id = $1 and f.requires_second_factor)`;
-
-async function storeRecoveryCodes(tx: Queryable, accountId: string, { hashes, salt }: HashedCodes): Promise<void> {
-  await query(tx, 'delete from recovery_code where account_id = $1', [accountId]);
-  await query(tx, 'insert into recovery_code (account_id, code_hash, salt) select $1, unnest($2::text[]), $3', [
-    accountId,
-    hashes,
-    salt,
-  ]);
-}
 
 /** Removes every factor of the account. */
 export async function deleteFactors(tx: Queryable, accountId: string): Promise<void> {
@@ -70,53 +62,7 @@ export async function deleteFactors(tx: Queryable, accountId: string): Promise<v
   );
 }
 
-const ownerOf = (accountId: string): string => `authenticator app of ${accountId}`;
-
-/** @throws {Error} if none of the keys has encrypted it for this account */
-export const decryptSecret = (encrypted: string, accountId: string, encryptionKeys: readonly Buffer[]): string =>
-  createSecretBox(encryptionKeys).decrypt(encrypted, ownerOf(accountId));
-
-/** An authenticator app that an import gives to an account, for demos and tests. */
-export interface ImportedApp {
-  readonly secret: string;
-  readonly recoveryCodes: HashedCodes;
-  readonly encryptionKeys: readonly Buffer[];
-}
-
-/** Whether the account has this authenticator app already. The codes that were used then stay used. */
-export async function hasAuthenticatorApp(
-  on: Queryable,
-  accountId: string,
-  { secret, encryptionKeys }: Pick<ImportedApp, 'secret' | 'encryptionKeys'>,
-): Promise<boolean> {
-  return (await findSecret(on, accountId, encryptionKeys)) === secret;
-}
-
-async function findSecret(on: Queryable, accountId: string, encryptionKeys: readonly Buffer[]) {
-  const [app] = await query<{ secret: string }>(
-    on,
-    'select secret_encrypted as secret from authenticator_app where account_id = $1',
-    [accountId],
-  );
-  return app && decryptSecret(app.secret, accountId, encryptionKeys);
-}
-
-export async function importAuthenticatorApp(
-  tx: Queryable,
-  accountId: string,
-  { secret, recoveryCodes, encryptionKeys }: ImportedApp,
-): Promise<void> {
-  await query(
-    tx,
-    `insert into authenticator_app (account_id, secret_encrypted, last_step) values ($1, $2, 0)
-     on conflict (account_id) do update set secret_encrypted = excluded.secret_encrypted, last_step = 0`,
-    [accountId, createSecretBox(encryptionKeys).encrypt(secret, ownerOf(accountId))],
-  );
-  await storeRecoveryCodes(tx, accountId, recoveryCodes);
-}
-
 export function createFactorStore({ db, encryptionKeys }: { db: Database; encryptionKeys: readonly Buffer[] }) {
-  const box = createSecretBox(encryptionKeys);
   const lockAccount = (tx: Queryable, accountId: string) =>
     query(tx, 'select 1 as locked from account where id = $1 for no key update', [accountId]);
 
@@ -142,8 +88,8 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
   const removeFactor = (
     accountId: string,
     remove: (tx: Queryable) => Promise<readonly object[]>,
-  ): Promise<'removed' | 'not-found' | 'required'> =>
-    transaction(db, async (tx) => {
+  ): Promise<RemovedFactor> =>
+    transaction(db, async (tx): Promise<RemovedFactor> => {
       await lockAccount(tx, accountId);
       // With the lock, no owner can begin to require a second factor meanwhile.
       await query(
@@ -159,39 +105,10 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
         [accountId],
       );
       if (after?.has) return 'removed';
-      if (after?.required) throw new LastFactorRequired();
+      if (after?.required) throw new Rollback<RemovedFactor>('required');
       await query(tx, 'delete from recovery_code where account_id = $1', [accountId]);
       return 'removed';
-    }).catch((error: unknown) => {
-      if (error instanceof LastFactorRequired) return 'required';
-      throw error;
     });
-
-  const useAuthenticatorCode = async (accountId: string, code: string): Promise<boolean> => {
-    const secret = await findSecret(db, accountId, encryptionKeys);
-    const step = secret === undefined ? undefined : stepOfCode(secret, code);
-    if (step === undefined) return false;
-    const used = await query(
-      db,
-      `update authenticator_app set last_step = $2, last_used_at = now()
-        where account_id = $1 and last_step < $2 returning 1 as done`,
-      [accountId, step],
-    );
-    return used.length > 0;
-  };
-
-  const useRecoveryCode = async (accountId: string, code: string): Promise<boolean> => {
-    const [row] = await query<{ salt: Buffer }>(db, 'select salt from recovery_code where account_id = $1 limit 1', [
-      accountId,
-    ]);
-    if (!row) return false;
-    const used = await query(
-      db,
-      `delete from recovery_code where account_id = $1 and code_hash = $2 and ${hasFactor} returning 1 as done`,
-      [accountId, await hashRecoveryCode(code, row.salt)],
-    );
-    return used.length > 0;
-  };
 
   return {
     async hasSecondFactor(accountId: string): Promise<boolean> {
@@ -206,30 +123,28 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
     },
 
     async list(accountId: string): Promise<Factors> {
-      const [passkeys, apps, codes] = await Promise.all([
+      const [passkeys, codes] = await Promise.all([
         query<StoredPasskey>(
           db,
           `select ${passkeyColumns} from passkey where account_id = $1 order by created_at, id limit ${maxPasskeys}`,
           [accountId],
         ),
-        query<AuthenticatorApp>(
+        query<Omit<Factors, 'passkeys'>>(
           db,
-          `select created_at as "createdAt", last_used_at as "lastUsedAt" from authenticator_app where account_id = $1`,
+          `select (select created_at from authenticator_app where account_id = $1) as "appSetUpAt",
+                  (select count(*)::int from recovery_code where account_id = $1) as "recoveryCodes"`,
           [accountId],
         ),
-        query<{ count: number }>(db, 'select count(*)::int as count from recovery_code where account_id = $1', [
-          accountId,
-        ]),
       ]);
-      return { passkeys, authenticatorApp: apps[0], recoveryCodes: codes[0]?.count ?? 0 };
+      return { passkeys, ...(codes[0] as Omit<Factors, 'passkeys'>) };
     },
 
     /** `code` comes from `readCode`. Each code works once. Returns which kind of code it was. */
     async useCode(accountId: string, code: string): Promise<'authenticator app' | 'recovery code' | undefined> {
       if (/^\d{6}$/.test(code)) {
-        return (await useAuthenticatorCode(accountId, code)) ? 'authenticator app' : undefined;
+        return (await useAuthenticatorCode(db, accountId, code, encryptionKeys)) ? 'authenticator app' : undefined;
       }
-      return code !== '' && (await useRecoveryCode(accountId, code)) ? 'recovery code' : undefined;
+      return code !== '' && (await useRecoveryCode(db, accountId, code)) ? 'recovery code' : undefined;
     },
 
     async findPasskey(id: string): Promise<StoredPasskey | undefined> {
@@ -291,7 +206,7 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
            values ($1, $2, $3, now())
            on conflict (account_id) do update set secret_encrypted = excluded.secret_encrypted,
              last_step = excluded.last_step, created_at = now(), last_used_at = now()`,
-          [accountId, box.encrypt(secret, ownerOf(accountId)), step],
+          [accountId, encryptSecret(secret, accountId, encryptionKeys), step],
         );
         return true;
       }),
@@ -312,23 +227,18 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
     /** Encrypts every secret with another key. */
     reencrypt: (newKey: Buffer): Promise<void> =>
       transaction(db, async (tx) => {
-        const both = createSecretBox([newKey, ...encryptionKeys]);
+        const keys = [newKey, ...encryptionKeys];
         const rows = await query<{ accountId: string; secret: string }>(
           tx,
           'select account_id as "accountId", secret_encrypted as secret from authenticator_app for update',
           [],
         );
         for (const { accountId, secret } of rows) {
-          const owner = ownerOf(accountId);
           await query(tx, 'update authenticator_app set secret_encrypted = $2 where account_id = $1', [
             accountId,
-            both.encrypt(both.decrypt(secret, owner), owner),
+            encryptSecret(decryptSecret(secret, accountId, keys), accountId, keys),
           ]);
         }
       }),
   };
-}
-
-class LastFactorRequired extends Error {
-  override readonly name = 'LastFactorRequired';
 }

@@ -1,34 +1,22 @@
 // Serves the pages of an authorization request, where the user signs in, registers, gives consent or cancels
 // (specification, "Authorization code flow", step 2). Then the browser returns to the authorization endpoint.
+
 import type { Request, Response } from 'express';
 import { Router } from 'express';
-import type { FactorStore } from '../factors/store.ts';
 import { freshSignInPath, missingFactorPath, signInPath } from '../html/local-path.ts';
 import { hasTwoFactors } from '../html/signed-in.ts';
-import type { Site } from '../html/site.ts';
-import type { Interaction, Interactions } from '../oidc/authorization/interactions.ts';
-import type { SocialProviders } from '../social/settings.ts';
-import type { ConsentPage } from './consent/consent-page.ts';
-import type { BrowserSessions } from './sign-in/browser-session.ts';
+import type { Interaction } from '../oidc/authorization/interactions.ts';
+import type { PageServices } from '../page-services.ts';
+import { createConsentPage } from './consent/consent-page.ts';
 import { providerLinks, type SignInContext } from './sign-in/sign-in-context.ts';
 import type { SignInPages } from './sign-in/sign-in-pages.ts';
-import type { StartSession } from './sign-in/start-session.ts';
 
 /** The CSRF tokens of the forms are bound to the interaction. */
 const csrfContext = (request: Request): string => String(request.params.uid);
 
-export function interactionRoutes(options: {
-  readonly interactions: Interactions;
-  readonly site: Site;
-  readonly providers: SocialProviders;
-  readonly sessions: BrowserSessions;
-  readonly factors: FactorStore;
-  readonly consentPage: ConsentPage;
-  readonly signInPages: SignInPages;
-  readonly askForMissingFactor: StartSession['askForMissingFactor'];
-}): Router {
-  const { interactions, site, providers, sessions, factors, consentPage, signInPages, askForMissingFactor } = options;
-
+export function interactionRoutes(services: PageServices, signInPages: SignInPages): Router {
+  const { interactions, site, providers, sessions, factors, askForMissingFactor } = services;
+  const consentPage = createConsentPage(services);
   const signInContextOf = async (interaction: Interaction): Promise<SignInContext> => {
     const base = `/interaction/${interaction.uid}`;
     const client = await interaction.findClient();

@@ -1,22 +1,16 @@
 // Serves the page that asks a user whose sign-in is pending for the account's second factor.
+
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import type { AccountEmails } from '../accounts/account-emails.ts';
-import type { SignInAttempts } from '../accounts/sign-in.ts';
-import type { Account, AccountStore } from '../accounts/store.ts';
-import type { Audit } from '../audit/audit.ts';
-import type { Passkeys } from '../factors/passkeys.ts';
-import type { PendingSignIn, PendingSignIns } from '../factors/pending-sign-in-store.ts';
-import type { FactorStore } from '../factors/store.ts';
+import type { Account } from '../accounts/store.ts';
+import type { PendingSignIn } from '../factors/pending-sign-in-store.ts';
 import { errorMessages, wayOn } from '../html/error-page.ts';
 import { codeField, queryText, rawField, tooMany } from '../html/forms.ts';
 import { localPath, secondFactorPath, signInPath } from '../html/local-path.ts';
 import { hasTwoFactors } from '../html/signed-in.ts';
-import type { FormState, Site } from '../html/site.ts';
-import type { BrowserCookies } from '../http/browser-cookies.ts';
-import type { BrowserSessions } from './sign-in/browser-session.ts';
-import type { DeviceCookies } from './sign-in/device-cookie.ts';
+import type { FormState } from '../html/site.ts';
+import type { PageServices } from '../page-services.ts';
 import { destinationOf, signInPageOf } from './sign-in/sign-in-context.ts';
-import { mfa, pendingSignInCookie, type StartSession } from './sign-in/start-session.ts';
+import { mfa, pendingSignInCookie } from './sign-in/start-session.ts';
 
 interface PendingUser {
   readonly id: string;
@@ -28,22 +22,8 @@ const csrfContext = 'second-factor';
 /** A recovery code with spaces. */
 const maxCodeLength = 40;
 
-export function secondFactorRoutes(options: {
-  readonly site: Site;
-  readonly accounts: AccountStore;
-  readonly factors: FactorStore;
-  readonly pendingSignIns: PendingSignIns;
-  readonly cookies: BrowserCookies;
-  readonly devices: DeviceCookies;
-  readonly sessions: BrowserSessions;
-  readonly audit: Audit;
-  readonly passkeys: Passkeys;
-  readonly attempts: SignInAttempts;
-  readonly emails: AccountEmails;
-  readonly startSession: StartSession['startSession'];
-  readonly askForMissingFactor: StartSession['askForMissingFactor'];
-}): Router {
-  const { site, accounts, factors, pendingSignIns, cookies, devices, sessions, startSession, audit } = options;
+export function secondFactorRoutes(services: PageServices): Router {
+  const { site, accounts, factors, pendingSignIns, cookies, devices, sessions, attempts, audit } = services;
 
   const browserSecretOf = (request: Request, response: Response): string =>
     cookies.get(request, response, pendingSignInCookie) ?? '';
@@ -67,15 +47,15 @@ export function secondFactorRoutes(options: {
     { id, signIn, account }: PendingUser,
     state: FormState = {},
   ): Promise<void> => {
-    const { passkeys, authenticatorApp } = await factors.list(account.id);
+    const { passkeys, appSetUpAt } = await factors.list(account.id);
     const data = {
       action: `${secondFactorPath}?id=${encodeURIComponent(id)}`,
       username: account.username,
       passkey: passkeys.length > 0 && {
         kind: 'get',
-        options: JSON.stringify(await options.passkeys.secondFactorOptions(account.id, passkeys)),
+        options: JSON.stringify(await services.passkeys.secondFactorOptions(account.id, passkeys)),
       },
-      hasAuthenticatorApp: authenticatorApp !== undefined,
+      hasAuthenticatorApp: appSetUpAt !== null,
       startAgain: signInPageOf(signIn, { again: true }),
       maxCodeLength,
     };
@@ -98,7 +78,7 @@ export function secondFactorRoutes(options: {
     if (!completed) return showExpired(response);
     const { acr, amr } = completed;
     const proven = { account, acr: acr ?? undefined, amr: [...new Set([...amr, method, mfa])] };
-    await startSession(request, response, proven, destinationOf(completed));
+    await services.startSession(request, response, proven, destinationOf(completed));
   };
 
   const submit = async (request: Request, response: Response, user: PendingUser): Promise<void> => {
@@ -114,15 +94,15 @@ export function secondFactorRoutes(options: {
     };
     if (!credential && code === '') return showError('Enter the code from your authenticator app, or a recovery code.');
     const device = devices.find(request, response, account);
-    const attempt = await options.attempts.beginSecondFactor(account, request.ip ?? '', device);
+    const attempt = await attempts.beginSecondFactor(account, request.ip ?? '', device);
     if ('retryAfter' in attempt) return showLocked(attempt.retryAfter);
-    const used = credential ? await options.passkeys.useAsSecondFactor(account.id, credential) : undefined;
+    const used = credential ? await services.passkeys.useAsSecondFactor(account.id, credential) : undefined;
     const factor = used ? 'passkey' : !credential && (await factors.useCode(account.id, code));
     const lockout = factor ? await attempt.succeeded({ isComplete: true }) : await attempt.failed();
     if (!factor) {
       const reason = credential ? 'passkey not accepted' : 'wrong or used code';
       audit.record({ kind: 'factor.refused', ...event, detail: { reason } });
-      await options.attempts.warnAboutWrongFactors(account);
+      await attempts.warnAboutWrongFactors(account);
     }
     if (lockout) return showLocked(lockout.retryAfter);
     if (!factor) {
@@ -136,7 +116,7 @@ export function secondFactorRoutes(options: {
     audit.record({ kind: 'factor.used', ...event, detail: { factor } });
     if (factor === 'recovery code') {
       const { recoveryCodes } = await factors.list(account.id);
-      await options.emails.sendFactorChanged(account, `A recovery code was used (${recoveryCodes} left)`);
+      await services.emails.sendFactorChanged(account, `A recovery code was used (${recoveryCodes} left)`);
       site.noticeCodesLeft(request, response, recoveryCodes);
     }
     await complete(request, response, user, used ? 'pop' : 'otp');
@@ -155,7 +135,7 @@ export function secondFactorRoutes(options: {
     const signedIn = await sessions.current(request, response);
     if (!signedIn) return response.redirect(303, signInPath(returnTo));
     if (hasTwoFactors(signedIn)) return response.redirect(303, returnTo);
-    await options.askForMissingFactor(request, response, signedIn, { returnTo });
+    await services.askForMissingFactor(request, response, signedIn, { returnTo });
   };
 
   const router = Router();

@@ -4,23 +4,13 @@
 import { Router } from 'express';
 import { roleNames } from '../facilities/roles.ts';
 import { queryText } from '../html/forms.ts';
-import type { SignedInHandler, Site } from '../html/site.ts';
-import type { MemberStore } from './members/member-store.ts';
-import { facilityPath, type PortalPages, welcomeNotice } from './page.ts';
+import type { SignedInHandler } from '../html/site.ts';
+import type { PortalServices } from './page.ts';
+import { facilityPath, welcomeNotice } from './page.ts';
 import { isManaging } from './rules.ts';
 import type { ShowTokens } from './tokens/token-pages.ts';
 
-export function homeRoutes({
-  members,
-  site,
-  pages,
-  showTokens,
-}: {
-  readonly members: MemberStore;
-  readonly site: Site;
-  readonly pages: PortalPages;
-  readonly showTokens: ShowTokens;
-}): Router {
+export function homeRoutes({ members, site, pages }: PortalServices, showTokens: ShowTokens): Router {
   const router = Router();
   router.get(
     '/portal',

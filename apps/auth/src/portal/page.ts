@@ -1,18 +1,18 @@
 // Provides what all pages of the portal need: the layout, the access checks, and forms that keep their input if the
 // user must sign in first.
+
 import { isText } from '@bay-booking/common/text';
 import { type Request, type Response, Router } from 'express';
 import type { Actor } from '../clients/personal-access-token-store.ts';
-import type { AuthConfig } from '../config.ts';
 import { roleNames } from '../facilities/roles.ts';
-import type { FactorStore } from '../factors/store.ts';
 import { errorMessages } from '../html/error-page.ts';
 import { fields } from '../html/forms.ts';
 import { missingFactorPath, signInPath } from '../html/local-path.ts';
 import type { PageLink } from '../html/render.ts';
 import { hasTwoFactors, type SignedIn } from '../html/signed-in.ts';
-import type { ConfirmationPage, FormOptions, Page, SignedInHandler, Site } from '../html/site.ts';
-import type { FacilityOfAccount, MemberStore } from './members/member-store.ts';
+import type { ConfirmationPage, FormOptions, Page, SignedInHandler } from '../html/site.ts';
+import type { PageServices } from '../page-services.ts';
+import type { FacilityOfAccount } from './members/member-store.ts';
 import { isManaging, type ManagingRole } from './rules.ts';
 
 export interface ManagedFacility extends FacilityOfAccount {
@@ -90,18 +90,9 @@ const facilityTabs = [
 type ConfirmOptions = Omit<ConfirmationPage, 'cancel'> & Partial<Pick<ConfirmationPage, 'cancel'>>;
 
 export type PortalPages = ReturnType<typeof createPortalPages>;
+export type PortalServices = PageServices & { readonly pages: PortalPages };
 
-export function createPortalPages({
-  config,
-  site,
-  members,
-  factors,
-}: {
-  readonly config: AuthConfig;
-  readonly site: Site;
-  readonly members: MemberStore;
-  readonly factors: FactorStore;
-}) {
+export function createPortalPages({ config, site, members, factors }: PageServices) {
   const show = (response: Response, template: string, data: object, page: Page): Promise<void> =>
     site.show(
       response,

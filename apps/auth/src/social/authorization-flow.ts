@@ -27,12 +27,13 @@ const clockToleranceSeconds = 30;
 /** A session lasts for 30 days since the sign-in. An older sign-in at the provider must not end it at once. */
 const oldestSignInSeconds = 24 * 3600;
 
-export type AuthorizationFlow = ReturnType<typeof createAuthorizationFlow>;
+interface FlowOptions {
+  readonly config: AuthConfig;
+  readonly db: Database;
+  readonly providers: SocialProviders;
+}
 
-export function createAuthorizationFlow(
-  { config, db }: { config: AuthConfig; db: Database },
-  providers: SocialProviders,
-) {
+export function createAuthorizationFlow({ config, db, providers }: FlowOptions) {
   const store = createSocialStore({ db });
   const callbackUrlOf = (provider: string): string => `${config.issuer}/social/${provider}/callback`;
 

@@ -1,29 +1,14 @@
 // Shows the consent page of an authorization request, and stores the decision of the user.
+
 import type { Request, Response } from 'express';
-import type { Audit } from '../../audit/audit.ts';
 import { field, fields } from '../../html/forms.ts';
-import type { Site } from '../../html/site.ts';
-import type { ConsentGrants, GrantOwner } from '../../oidc/authorization/consent-grants.ts';
+import type { GrantOwner } from '../../oidc/authorization/consent-grants.ts';
 import { type Interaction, InteractionExpired } from '../../oidc/authorization/interactions.ts';
-import { offlineAccess, type ScopeTable } from '../../oidc/scopes.ts';
-import type { ConsentStore } from './consent-store.ts';
+import { offlineAccess } from '../../oidc/scopes.ts';
+import type { PageServices } from '../../page-services.ts';
 import { describeScopes } from './scope-descriptions.ts';
 
-export type ConsentPage = ReturnType<typeof createConsentPage>;
-
-export function createConsentPage({
-  site,
-  grants,
-  consents,
-  scopes,
-  audit,
-}: {
-  readonly site: Site;
-  readonly grants: ConsentGrants;
-  readonly consents: ConsentStore;
-  readonly scopes: ScopeTable;
-  readonly audit: Audit;
-}) {
+export function createConsentPage({ site, grants, consents, scopes, audit }: PageServices) {
   /**
    * Stores a decision and returns the id of the new grant. Every decision creates one, because oidc-provider cannot add
    * a scope to a grant in which it was declined. The new grant also contains the earlier decisions of this session

@@ -1,15 +1,13 @@
 // Serves the page where a user enters the code of a device, and the page where the user allows or denies the sign-in
 // (RFC 8628 section 3.3). If the user allows it, sign-in and consent follow as for an authorization request.
+
 import { type Request, type Response, Router } from 'express';
-import type { Audit } from '../../audit/audit.ts';
-import type { UserCodeGuard } from '../../guard/user-code-guard.ts';
-import type { CsrfTokens } from '../../html/csrf-tokens.ts';
 import type { ErrorMessage } from '../../html/error-page.ts';
 import { field, queryText, tooMany } from '../../html/forms.ts';
-import type { FormState, Site } from '../../html/site.ts';
-import { type DeviceRequest, type FindDeviceRequest, formatUserCode } from '../../oidc/authorization/device-sign-in.ts';
+import type { FormState } from '../../html/site.ts';
+import { type DeviceRequest, formatUserCode } from '../../oidc/authorization/device-sign-in.ts';
 import { routes } from '../../oidc/paths.ts';
-import type { BrowserSessions } from '../sign-in/browser-session.ts';
+import type { PageServices } from '../../page-services.ts';
 
 export const deviceMessages = {
   denied: {
@@ -37,16 +35,8 @@ const csrfContext = 'device';
 /** The maximum length of the input field. A user may type spaces between the characters of a code. */
 const maxLength = 20;
 
-export function devicePages(options: {
-  readonly site: Site;
-  readonly sessions: BrowserSessions;
-  readonly csrfTokens: CsrfTokens;
-  readonly userCodeGuard: UserCodeGuard;
-  readonly findDeviceRequest: FindDeviceRequest;
-  readonly audit: Audit;
-}): Router {
-  const { site, sessions, csrfTokens, userCodeGuard, findDeviceRequest, audit } = options;
-
+export function devicePages(services: PageServices): Router {
+  const { site, sessions, csrfTokens, userCodeGuard, findDeviceRequest, audit } = services;
   /** Returns the address, and the session or else the browser, for which wrong codes are counted. */
   const guardKeysOf = async (request: Request, response: Response) => {
     const signedIn = await sessions.current(request, response);

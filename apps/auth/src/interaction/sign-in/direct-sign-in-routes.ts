@@ -1,17 +1,13 @@
 // Serves the pages where users sign in or register without a client, and sign out. After signing in, a user returns to
 // the page in the query parameter `return`.
+
 import type { Request, Response } from 'express';
 import { Router } from 'express';
-import type { SocialIdentityStore } from '../../accounts/social-identity-store.ts';
-import type { Audit } from '../../audit/audit.ts';
-import type { Passkeys } from '../../factors/passkeys.ts';
 import { queryText } from '../../html/forms.ts';
 import { localPath } from '../../html/local-path.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
-import type { Site } from '../../html/site.ts';
+import type { PageServices } from '../../page-services.ts';
 import type { SocialProvider } from '../../social/provider.ts';
-import type { SocialProviders } from '../../social/settings.ts';
-import type { BrowserSessions } from './browser-session.ts';
 import { providerLinks, type SignInContext } from './sign-in-context.ts';
 import { passkeyOptionsPath, type SignInPages } from './sign-in-pages.ts';
 
@@ -20,18 +16,12 @@ export type NameDestination = (path: string, signedIn: SignedIn | undefined) => 
 
 const csrfContext = 'sign-in';
 
-export function directSignInRoutes(options: {
-  readonly site: Site;
-  readonly sessions: BrowserSessions;
-  readonly providers: SocialProviders;
-  readonly passkeys: Passkeys;
-  readonly socialIdentities: SocialIdentityStore;
-  readonly audit: Audit;
-  readonly signInPages: SignInPages;
-  readonly nameDestination: NameDestination;
-}): Router {
-  const { site, sessions, providers, passkeys, socialIdentities, audit, signInPages, nameDestination } = options;
-
+export function directSignInRoutes(
+  services: PageServices,
+  signInPages: SignInPages,
+  nameDestination: NameDestination,
+): Router {
+  const { site, sessions, providers, passkeys, socialIdentities, audit } = services;
   /** A user who is signed in can confirm it at the linked providers that can make them sign in again. */
   const findProviders = async (confirming: SignedIn | undefined): Promise<readonly SocialProvider[]> => {
     if (!confirming) return [...providers.values()];

@@ -2,17 +2,13 @@
 //
 // Opening the link changes nothing, because mail scanners also open links. One button of the page confirms the address.
 // The other one removes every way to sign in to an account that somebody else has registered with the address.
+
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import type { AccountEmails } from '../../accounts/account-emails.ts';
-import type { LinkOwner, OneTimeLinks } from '../../accounts/one-time-link-store.ts';
-import type { SocialIdentityStore } from '../../accounts/social-identity-store.ts';
-import type { AccountStore } from '../../accounts/store.ts';
-import type { Audit } from '../../audit/audit.ts';
-import type { FactorStore } from '../../factors/store.ts';
+import type { LinkOwner } from '../../accounts/one-time-link-store.ts';
 import { queryText } from '../../html/forms.ts';
-import type { MessagePage, Site } from '../../html/site.ts';
-import { type SocialProviders, titleOfProvider } from '../../social/settings.ts';
-import type { SessionStore } from './session-store.ts';
+import type { MessagePage } from '../../html/site.ts';
+import type { PageServices } from '../../page-services.ts';
+import { titleOfProvider } from '../../social/settings.ts';
 
 const csrfContext = 'verify-email';
 const purpose = 'verify-email';
@@ -37,24 +33,13 @@ const linkExpired: MessagePage = {
   links: accountLinks,
 };
 
-export function emailVerificationRoutes(options: {
-  readonly site: Site;
-  readonly accounts: AccountStore;
-  readonly emails: AccountEmails;
-  readonly links: OneTimeLinks;
-  readonly factors: FactorStore;
-  readonly socialIdentities: SocialIdentityStore;
-  readonly providers: SocialProviders;
-  readonly sessionStore: SessionStore;
-  readonly audit: Audit;
-}): Router {
-  const { site, accounts, emails, links, factors, socialIdentities, providers, sessionStore, audit } = options;
-
+export function emailVerificationRoutes(services: PageServices): Router {
+  const { site, accounts, emails, links, factors, socialIdentities, providers, sessionStore, audit } = services;
   const tokenOf = (request: Request): string => queryText(request, 'token') ?? '';
 
   const showConfirmation = async (request: Request, response: Response, owner: LinkOwner): Promise<void> => {
     const query = `?token=${encodeURIComponent(tokenOf(request))}`;
-    const [account, linked, { passkeys, authenticatorApp }] = await Promise.all([
+    const [account, linked, { passkeys, appSetUpAt }] = await Promise.all([
       accounts.findById(owner.accountId),
       socialIdentities.list(owner.accountId),
       factors.list(owner.accountId),
@@ -65,7 +50,7 @@ export function emailVerificationRoutes(options: {
         ...(account?.passwordHash ? ['Password'] : []),
         ...linked.map(({ provider, email, subject }) => `${titleOfProvider(providers, provider)}: ${email ?? subject}`),
         ...passkeys.map(({ name }) => `Passkey: ${name}`),
-        ...(authenticatorApp ? ['Authenticator app'] : []),
+        ...(appSetUpAt ? ['Authenticator app'] : []),
       ],
       confirmPath: `/verify-email${query}`,
       disownPath: `/verify-email/not-me${query}`,

@@ -1,19 +1,13 @@
 // Serves the pages for a forgotten password. The user requests a link by e-mail, and chooses a new password with it.
 //
 // The response to the request for a link does not reveal whether the account exists.
+
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import type { AccountEmails } from '../../accounts/account-emails.ts';
-import type { OneTimeLinks } from '../../accounts/one-time-link-store.ts';
-import type { SignInAttempts } from '../../accounts/sign-in.ts';
-import type { Account, AccountStore } from '../../accounts/store.ts';
-import type { Audit } from '../../audit/audit.ts';
-import type { TokenStore } from '../../clients/personal-access-token-store.ts';
-import type { UsageLimit } from '../../guard/usage-limit.ts';
+import type { Account } from '../../accounts/store.ts';
 import { field, queryText, tooMany } from '../../html/forms.ts';
 import { hashNewPassword } from '../../html/new-password.ts';
-import type { FormState, MessagePage, SignedInHandler, Site } from '../../html/site.ts';
-import type { SessionStore } from './session-store.ts';
-import type { StartSession } from './start-session.ts';
+import type { FormState, MessagePage, SignedInHandler } from '../../html/site.ts';
+import type { PageServices } from '../../page-services.ts';
 
 const csrfContext = 'password-reset';
 const purpose = 'reset-password';
@@ -28,21 +22,9 @@ const linkExpired: MessagePage = {
   ],
 };
 
-export function passwordResetRoutes(options: {
-  readonly site: Site;
-  readonly accounts: AccountStore;
-  readonly links: OneTimeLinks;
-  readonly emails: AccountEmails;
-  readonly sessionStore: SessionStore;
-  readonly tokenStore: TokenStore;
-  readonly audit: Audit;
-  readonly resetLinkLimit: UsageLimit;
-  readonly newPasswordLimit: UsageLimit;
-  readonly attempts: SignInAttempts;
-  readonly startSession: StartSession['startSession'];
-}): Router {
-  const { site, accounts, links, emails, sessionStore, tokenStore, audit } = options;
-
+export function passwordResetRoutes(services: PageServices): Router {
+  const { site, accounts, links, emails, sessionStore, tokenStore, audit } = services;
+  const { resetLinkLimit, newPasswordLimit, attempts, startSession } = services;
   const showRequest = (response: Response, state: FormState = {}): Promise<void> => {
     const username = field(response.req, 'username');
     return site.show(response, 'reset-request', { username }, { title: 'Reset your password', csrfContext, ...state });
@@ -70,7 +52,7 @@ export function passwordResetRoutes(options: {
       const error = { field: 'username', text: 'Enter your e-mail address or user name.' };
       return showRequest(response, { validationErrors: [error], status: 400 });
     }
-    const retryAfter = await options.resetLinkLimit.use(request.ip ?? '');
+    const retryAfter = await resetLinkLimit.use(request.ip ?? '');
     if (retryAfter > 0) {
       return showRequest(response, tooMany(response, retryAfter, 'Too many links were requested.'));
     }
@@ -89,7 +71,7 @@ export function passwordResetRoutes(options: {
   const changePassword = withAccount(async (request, response, account) => {
     const { id, username } = account;
     const about = [username, account.name ?? '', account.email ?? ''];
-    const chosen = await hashNewPassword(response, { about, limit: options.newPasswordLimit, limitKey: id });
+    const chosen = await hashNewPassword(response, { about, limit: newPasswordLimit, limitKey: id });
     if ('errors' in chosen) return showNewPassword(response, username, chosen.errors);
     const { passwordHash } = chosen;
     // Of several requests with the same link, only one gets the owner.
@@ -99,11 +81,11 @@ export function passwordResetRoutes(options: {
     });
     if (!owner) return site.showMessage(response, linkExpired);
     await sessionStore.endEverything(id);
-    await options.attempts.resetFailures(account);
+    await attempts.resetFailures(account);
     audit.record({ kind: 'password.reset', accountId: id, address: request.ip });
     await emails.sendPasswordChanged(account);
     const user = { account: { ...account, passwordHash }, amr: ['pwd'] };
-    await options.startSession(request, response, user, { returnTo: '/reset-password/done' });
+    await startSession(request, response, user, { returnTo: '/reset-password/done' });
   });
 
   const showDone: SignedInHandler = async (_request, response, { account }) => {

@@ -2,17 +2,11 @@
 //
 // The response to a failed sign-in does not reveal whether the account exists (docs/behaviour-auth.md, "Sign-in
 // protection").
+
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import type { AccountEmails } from '../../accounts/account-emails.ts';
-import type { ConfirmationCodes } from '../../accounts/confirmation-code-store.ts';
 import { validateEmailAddress, validateName } from '../../accounts/field-rules.ts';
 import { validatePasswordLength } from '../../accounts/password-policy.ts';
-import type { SignInAttempts, SignInWithPassword } from '../../accounts/sign-in.ts';
-import { type Account, type AccountStore, rolesOfNewUser } from '../../accounts/store.ts';
-import type { Audit } from '../../audit/audit.ts';
-import type { Passkeys } from '../../factors/passkeys.ts';
-import type { FactorStore } from '../../factors/store.ts';
-import type { UsageLimit } from '../../guard/usage-limit.ts';
+import { type Account, rolesOfNewUser } from '../../accounts/store.ts';
 import {
   codeField,
   type FormError,
@@ -25,11 +19,11 @@ import {
 } from '../../html/forms.ts';
 import { hashNewPassword } from '../../html/new-password.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
-import type { FormState, Site } from '../../html/site.ts';
+import type { FormState } from '../../html/site.ts';
 import { readName } from '../../input/username.ts';
-import type { DeviceCookies } from './device-cookie.ts';
+import type { PageServices } from '../../page-services.ts';
 import type { FindSignInContext, SignInContext } from './sign-in-context.ts';
-import { mfa, type StartSession } from './start-session.ts';
+import { mfa } from './start-session.ts';
 
 /** The options are not in the page, because each has another challenge, and they need no session. */
 export const passkeyOptionsPath = '/sign-in/passkey-options';
@@ -38,33 +32,9 @@ type ContextHandler = (request: Request, response: Response, context: SignInCont
 
 export type SignInPages = ReturnType<typeof createSignInPages>;
 
-export function createSignInPages(options: {
-  readonly site: Site;
-  readonly devices: DeviceCookies;
-  readonly accounts: AccountStore;
-  readonly signIn: SignInWithPassword;
-  readonly confirmationCodes: ConfirmationCodes;
-  readonly registrationLimit: UsageLimit;
-  readonly emails: AccountEmails;
-  readonly audit: Audit;
-  readonly passkeys: Passkeys;
-  readonly attempts: SignInAttempts;
-  readonly factors: FactorStore;
-  readonly startSession: StartSession['startSession'];
-}) {
-  const {
-    site,
-    startSession,
-    devices,
-    accounts,
-    signIn,
-    confirmationCodes,
-    registrationLimit,
-    emails,
-    audit,
-    passkeys,
-  } = options;
-
+export function createSignInPages(services: PageServices) {
+  const { site, accounts, factors, devices, signIn, passkeys, attempts, startSession } = services;
+  const { confirmationCodes, registrationLimit, emails, audit } = services;
   const showSignIn = async (
     response: Response,
     context: SignInContext,
@@ -156,7 +126,7 @@ export function createSignInPages(options: {
     const showError = (text: string): Promise<void> =>
       showSignIn(response, context, { validationErrors: [{ field: 'passkey', text }], status: 400 });
     // Only the IP address counts: whoever knows the id of a passkey must not lock its owner out.
-    const attempt = await options.attempts.beginSocial(request.ip ?? '');
+    const attempt = await attempts.beginSocial(request.ip ?? '');
     const showLocked = (retryAfter: number): Promise<void> =>
       showSignIn(response, context, tooMany(response, retryAfter, 'Too many sign-ins have failed.'));
     if ('retryAfter' in attempt) return showLocked(attempt.retryAfter);
@@ -175,8 +145,8 @@ export function createSignInPages(options: {
           : 'This passkey cannot sign in here. Try again, or sign in another way.',
       );
     }
-    await options.factors.recordPasskeyUse(used.passkey.id);
-    await options.attempts.resetFailures(account, { isComplete: true });
+    await factors.recordPasskeyUse(used.passkey.id);
+    await attempts.resetFailures(account, { isComplete: true });
     return startSession(request, response, { account, amr: ['pop', mfa] }, context.next);
   };
 

@@ -1,23 +1,17 @@
 // Serves the sign-in at a social provider: the redirect to the provider and the callback (specification, "Social
 // identity provider login").
+
 import { type Request, type Response, Router } from 'express';
-import type { AccountEmails } from '../../accounts/account-emails.ts';
-import type { SocialIdentity, SocialIdentityStore } from '../../accounts/social-identity-store.ts';
-import type { Audit } from '../../audit/audit.ts';
-import type { FactorStore } from '../../factors/store.ts';
+import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import { errorMessages, wayOn } from '../../html/error-page.ts';
 import { queryText } from '../../html/forms.ts';
 import { freshSignInPath, localPath, signInPath } from '../../html/local-path.ts';
-import type { Site } from '../../html/site.ts';
-import type { BrowserCookies } from '../../http/browser-cookies.ts';
-import type { Interactions } from '../../oidc/authorization/interactions.ts';
-import { type AuthorizationFlow, type Freshness, newBrowserSecret } from '../../social/authorization-flow.ts';
-import { type SocialProviders, titleOfProvider } from '../../social/settings.ts';
+import type { PageServices } from '../../page-services.ts';
+import { createAuthorizationFlow, type Freshness, newBrowserSecret } from '../../social/authorization-flow.ts';
+import { titleOfProvider } from '../../social/settings.ts';
 import { type FlowPurpose, otherPurposes } from '../../social/store.ts';
-import type { BrowserSessions } from './browser-session.ts';
 import { destinationOf } from './sign-in-context.ts';
 import { type Failure, failurePage, pageWithProviders, unknownProviderPage } from './social-failure-pages.ts';
-import type { StartSession } from './start-session.ts';
 
 /** The cookie that identifies the browser at the callback. */
 const cookieName = '_social';
@@ -26,21 +20,10 @@ const cookieLifetimeSeconds = 3600;
 
 export type SocialRoutes = ReturnType<typeof createSocialRoutes>;
 
-export function createSocialRoutes(options: {
-  readonly cookies: BrowserCookies;
-  readonly interactions: Interactions;
-  readonly providers: SocialProviders;
-  readonly authorizationFlow: AuthorizationFlow;
-  readonly site: Site;
-  readonly sessions: BrowserSessions;
-  readonly socialIdentities: SocialIdentityStore;
-  readonly audit: Audit;
-  readonly emails: AccountEmails;
-  readonly factors: FactorStore;
-  readonly startSession: StartSession['startSession'];
-}) {
-  const { cookies, interactions, providers, authorizationFlow, site, sessions, socialIdentities, audit } = options;
-
+export function createSocialRoutes(services: PageServices) {
+  const { cookies, interactions, providers, site, sessions } = services;
+  const { socialIdentities, audit, emails, factors, startSession } = services;
+  const authorizationFlow = createAuthorizationFlow(services);
   const showFailure = (response: Response, name: string, purpose: FlowPurpose, failure: Failure): Promise<void> =>
     site.showMessage(response, failurePage(name, titleOfProvider(providers, name), purpose, failure));
 
@@ -104,7 +87,7 @@ export function createSocialRoutes(options: {
       return showNotAdded('Confirm your e-mail address first. Then add the provider again.');
     }
     audit.record({ kind: 'social.linked', accountId, address: request.ip, detail: { provider } });
-    await options.emails.sendSocialLinked(signedIn.account, title);
+    await emails.sendSocialLinked(signedIn.account, title);
     response.redirect(303, '/account?done=linked');
   };
 
@@ -128,7 +111,7 @@ export function createSocialRoutes(options: {
     const interaction = interactionUid === null ? undefined : await interactions.findByUid(interactionUid);
     const needsProof = interaction?.needsFreshSignIn === true && isFresh !== true;
     if (needsProof && isFresh === false) return refuseOldSignIn(request, response, name, purpose);
-    const account = await options.socialIdentities.findOrCreateAccount(identity);
+    const account = await socialIdentities.findOrCreateAccount(identity);
     if (account.disabledAt) {
       const detail = { reason: 'account disabled' };
       audit.record({ kind: 'sign-in.refused', accountId: account.id, address: request.ip, detail });
@@ -137,10 +120,10 @@ export function createSocialRoutes(options: {
     // `fed` (federated) means that another provider has authenticated the user.
     const user = { account, signedInAt, acr: `idp:${name}`, amr: ['fed'] };
     // A second factor proves that the user is there.
-    if (interaction && needsProof && !(await options.factors.hasSecondFactor(account.id))) {
-      return options.startSession(request, response, user, { returnTo: freshSignInPath(interaction.uid) });
+    if (interaction && needsProof && !(await factors.hasSecondFactor(account.id))) {
+      return startSession(request, response, user, { returnTo: freshSignInPath(interaction.uid) });
     }
-    await options.startSession(request, response, user, destinationOf(purpose));
+    await startSession(request, response, user, destinationOf(purpose));
   };
 
   /** Makes the sign-in fresh of a user who has just signed in again at the provider. */
@@ -160,7 +143,7 @@ export function createSocialRoutes(options: {
       });
     }
     const user = { account, acr: `idp:${name}`, amr: ['fed'] };
-    await options.startSession(request, response, user, { returnTo: purpose.returnTo ?? '/account' });
+    await startSession(request, response, user, { returnTo: purpose.returnTo ?? '/account' });
   };
 
   const router = Router();

@@ -24,9 +24,7 @@ export type ProvenUser = Omit<ProvenIdentity, 'accountId'> & { readonly account:
 /** Where the browser goes after the sign-in: to an authorization request, or to a path of this site. */
 export type Destination = { readonly interactionUid: string } | { readonly returnTo: string };
 
-export type StartSession = ReturnType<typeof createStartSession>;
-
-export interface StartSessionOptions {
+interface StartSessionOptions {
   readonly db: Database;
   readonly audit: Audit;
   readonly factors: FactorStore;
@@ -45,17 +43,9 @@ const cookieLifetimeSeconds = 10 * 60;
 /** Proved by a second factor, or by a passkey that has checked who the user is (RFC 8176). */
 export const mfa = 'mfa';
 
-export function createStartSession({
-  db,
-  audit,
-  factors,
-  pendingSignIns,
-  providerSessions,
-  sessions,
-  devices,
-  cookies,
-  interactions,
-}: StartSessionOptions) {
+export function createStartSession(options: StartSessionOptions) {
+  const { db, audit, factors, pendingSignIns, providerSessions, sessions, devices, cookies, interactions } = options;
+
   /** If another account was signed in, its session ends. */
   const start = async (request: Request, response: Response, { account, ...proven }: ProvenUser) => {
     const accountId = account.id;

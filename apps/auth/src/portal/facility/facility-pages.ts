@@ -3,22 +3,19 @@
 
 import { type Response, Router } from 'express';
 import { validateEmailAddress } from '../../accounts/field-rules.ts';
-import type { Audit } from '../../audit/audit.ts';
 import { describeRole, roleNames } from '../../facilities/roles.ts';
 import { type FormError, field, queryText, setRetryAfterAndExplain, textOfKey } from '../../html/forms.ts';
 import type { FormState } from '../../html/site.ts';
 import { readName } from '../../input/username.ts';
-import type { FacilityEmails } from '../facility-emails.ts';
-import { type InvitationError, type InvitationStore, maxMembers } from '../invitations/invitation-store.ts';
-import type { Invitations } from '../invitations/invitations.ts';
-import type { Member, MemberStore } from '../members/member-store.ts';
+import { type InvitationError, maxMembers } from '../invitations/invitation-store.ts';
+import type { Member } from '../members/member-store.ts';
+import type { PortalServices } from '../page.ts';
 import {
   actorOf,
   breadcrumbsOfFacilityPage,
   type ManagedFacility,
   type ManagerContext,
   type ManagerHandler,
-  type PortalPages,
   welcomeNotice,
 } from '../page.ts';
 import {
@@ -83,21 +80,8 @@ function describeMembers(members: readonly Member[], ownAccountId: string, facil
   });
 }
 
-export function facilityRoutes({
-  audit,
-  members,
-  facilityEmails,
-  invitationStore,
-  invitations,
-  pages,
-}: {
-  readonly audit: Audit;
-  readonly members: MemberStore;
-  readonly facilityEmails: FacilityEmails;
-  readonly invitationStore: InvitationStore;
-  readonly invitations: Invitations;
-  readonly pages: PortalPages;
-}): Router {
+export function facilityRoutes(services: PortalServices): Router {
+  const { audit, members, facilityEmails, invitationStore, invitations, pages } = services;
   const showFacility = async (
     response: Response,
     { signedIn, facility }: ManagerContext,

@@ -1,21 +1,13 @@
 // Serves the history of a facility: who changed what, when and from which IP address.
-import type { Database } from '@bay-booking/service/database/database';
+
 import { Router } from 'express';
-import type { Audit } from '../../audit/audit.ts';
 import { queryText } from '../../html/forms.ts';
-import { breadcrumbsBelowFacility, type PortalPages } from '../page.ts';
+import type { PortalServices } from '../page.ts';
+import { breadcrumbsBelowFacility } from '../page.ts';
 import { describeEvent, nameWithoutAccount } from './event-descriptions.ts';
 import { findHistoryPage, maxHistoryPage } from './history-store.ts';
 
-export function historyRoutes({
-  db,
-  audit,
-  pages,
-}: {
-  readonly db: Database;
-  readonly audit: Audit;
-  readonly pages: PortalPages;
-}): Router {
+export function historyRoutes({ db, audit, pages }: PortalServices): Router {
   const router = Router();
   router.get(
     '/portal/facilities/:facilityId/history',

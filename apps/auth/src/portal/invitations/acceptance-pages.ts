@@ -1,24 +1,20 @@
 // Serves the pages that the link of an invitation opens. A new user chooses a name and a password. A user with an
 // account signs in and accepts.
+
 import { type Request, type Response, Router } from 'express';
 import { validateName } from '../../accounts/field-rules.ts';
 import { validatePasswordLength } from '../../accounts/password-policy.ts';
-import type { Account, AccountStore } from '../../accounts/store.ts';
-import type { Audit } from '../../audit/audit.ts';
+import type { Account } from '../../accounts/store.ts';
 import { describeRole, roleNames } from '../../facilities/roles.ts';
-import type { UsageLimit } from '../../guard/usage-limit.ts';
 import { field, fieldErrors, queryText, rawField } from '../../html/forms.ts';
 import { signInPath } from '../../html/local-path.ts';
 import { hashNewPassword } from '../../html/new-password.ts';
-import type { FormState, Site } from '../../html/site.ts';
+import type { FormState } from '../../html/site.ts';
 import { canonicalName } from '../../input/username.ts';
-import type { BrowserSessions } from '../../interaction/sign-in/browser-session.ts';
-import type { StartSession } from '../../interaction/sign-in/start-session.ts';
-import type { FacilityEmails } from '../facility-emails.ts';
-import type { PortalPages } from '../page.ts';
+import type { PortalServices } from '../page.ts';
 import { accountKindFor } from '../rules.ts';
-import type { AcceptanceStore, InvitedAccount } from './acceptance-store.ts';
-import type { Invitation, InvitationStore } from './invitation-store.ts';
+import type { InvitedAccount } from './acceptance-store.ts';
+import type { Invitation } from './invitation-store.ts';
 
 interface InvitationContext {
   readonly token: string;
@@ -32,20 +28,9 @@ const csrfContext = 'invitation';
 const maxTokenLength = 200;
 const pathOf = (token: string): string => `/portal/invitation?token=${encodeURIComponent(token)}`;
 
-export function acceptanceRoutes(options: {
-  readonly site: Site;
-  readonly sessions: BrowserSessions;
-  readonly accounts: AccountStore;
-  readonly invitationStore: InvitationStore;
-  readonly acceptances: AcceptanceStore;
-  readonly audit: Audit;
-  readonly facilityEmails: FacilityEmails;
-  readonly newPasswordLimit: UsageLimit;
-  readonly startSession: StartSession['startSession'];
-  readonly pages: PortalPages;
-}): Router {
-  const { site, sessions, accounts, invitationStore, acceptances, audit, facilityEmails, pages } = options;
-
+export function acceptanceRoutes(services: PortalServices): Router {
+  const { site, sessions, accounts, invitationStore, acceptances, audit } = services;
+  const { facilityEmails, newPasswordLimit, startSession, pages } = services;
   const showRefusal = (response: Response, status: number, title: string, text: string): Promise<void> =>
     site.showMessage(response, {
       status,
@@ -126,7 +111,7 @@ export function acceptanceRoutes(options: {
     });
     if (validationErrors.length > 0) return show(response, context, { validationErrors, name, status: 400 });
     const about = [name, invitation.email, invitation.facilityName];
-    const chosen = await hashNewPassword(response, { about, limit: options.newPasswordLimit, limitKey: invitation.id });
+    const chosen = await hashNewPassword(response, { about, limit: newPasswordLimit, limitKey: invitation.id });
     if ('errors' in chosen) return show(response, context, { ...chosen.errors, name });
 
     const outcome = await acceptances.acceptWithNewAccount(token, { name: name || null, ...chosen });
@@ -141,7 +126,7 @@ export function acceptanceRoutes(options: {
     const detail = { by: 'invitation' };
     audit.record({ kind: 'account.registered', accountId: account.id, address: request.ip, detail });
     const returnTo = await complete(response, context, account.id);
-    await options.startSession(request, response, { account, amr: ['pwd'] }, { returnTo });
+    await startSession(request, response, { account, amr: ['pwd'] }, { returnTo });
   };
 
   /** Runs the handler if the link belongs to an open invitation. Otherwise shows why the link does not work. */

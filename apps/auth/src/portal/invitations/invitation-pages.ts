@@ -3,18 +3,10 @@
 import { type Request, type Response, Router } from 'express';
 import { roleNames } from '../../facilities/roles.ts';
 import { setRetryAfterAndExplain } from '../../html/forms.ts';
-import type { Site } from '../../html/site.ts';
-import {
-  actorOf,
-  idParameter,
-  type ManagedFacility,
-  type ManagerContext,
-  type ManagerHandler,
-  type PortalPages,
-} from '../page.ts';
+import type { PortalServices } from '../page.ts';
+import { actorOf, idParameter, type ManagedFacility, type ManagerContext, type ManagerHandler } from '../page.ts';
 import { mayInvite } from '../rules.ts';
-import type { Invitation, InvitationStore } from './invitation-store.ts';
-import type { Invitations } from './invitations.ts';
+import type { Invitation } from './invitation-store.ts';
 
 type InvitationHandler = (
   request: Request,
@@ -22,17 +14,7 @@ type InvitationHandler = (
   context: ManagerContext & { invitation: Invitation },
 ) => Promise<void>;
 
-export function invitationRoutes({
-  invitationStore,
-  invitations,
-  site,
-  pages,
-}: {
-  readonly invitationStore: InvitationStore;
-  readonly invitations: Invitations;
-  readonly site: Site;
-  readonly pages: PortalPages;
-}): Router {
+export function invitationRoutes({ invitationStore, invitations, site, pages }: PortalServices): Router {
   const showNotOpen = (response: Response, facility: ManagedFacility): Promise<void> =>
     site.showMessage(response, {
       status: 409,

@@ -16,7 +16,7 @@ import type {
   SentInvitation,
 } from './invitation-store.ts';
 
-export interface InvitationsOptions {
+interface InvitationsOptions {
   readonly config: Pick<AuthConfig, 'issuer'>;
   readonly invitationStore: InvitationStore;
   readonly audit: Audit;
@@ -31,15 +31,9 @@ type SendResult<E> = { readonly isMailed: boolean } | { readonly error: E } | { 
 
 export type Invitations = ReturnType<typeof createInvitations>;
 
-export function createInvitations({
-  config,
-  invitationStore: store,
-  audit,
-  logger,
-  mailer,
-  perFacility,
-  perRecipient,
-}: InvitationsOptions) {
+export function createInvitations(options: InvitationsOptions) {
+  const { config, invitationStore: store, audit, logger, mailer, perFacility, perRecipient } = options;
+
   const record = (kind: string, { facilityId, email, role, id }: Invitation, actor: Actor): void =>
     audit.record({ kind, ...actor, facilityId, detail: { email, role, invitation: id } });
 

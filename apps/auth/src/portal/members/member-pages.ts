@@ -2,23 +2,13 @@
 // factors. Each of these first shows the consequences.
 
 import { type Request, type Response, Router } from 'express';
-import type { Audit } from '../../audit/audit.ts';
 import { describeRole, type FacilityRole, roleNames } from '../../facilities/roles.ts';
-import type { FactorStore } from '../../factors/store.ts';
 import { field } from '../../html/forms.ts';
 import { missingProofPath } from '../../html/signed-in.ts';
-import type { Site } from '../../html/site.ts';
-import type { FacilityEmails } from '../facility-emails.ts';
-import {
-  actorOf,
-  breadcrumbsBelowFacility,
-  idParameter,
-  type ManagerContext,
-  type ManagerHandler,
-  type PortalPages,
-} from '../page.ts';
+import type { PortalServices } from '../page.ts';
+import { actorOf, breadcrumbsBelowFacility, idParameter, type ManagerContext, type ManagerHandler } from '../page.ts';
 import { assignableRoles, mayResetFactors, mayRevoke } from '../rules.ts';
-import type { Member, MemberStore, RoleChange, RoleChangeError } from './member-store.ts';
+import type { Member, RoleChange, RoleChangeError } from './member-store.ts';
 
 interface MemberContext extends ManagerContext {
   readonly member: Member;
@@ -33,21 +23,7 @@ const roleDetails: Readonly<Partial<Record<FacilityRole, string>>> = {
   staff: `${describeRole('staff')} This owner’s staff invitations will be withdrawn.`,
 };
 
-export function memberRoutes({
-  members,
-  factors,
-  audit,
-  facilityEmails,
-  site,
-  pages,
-}: {
-  readonly members: MemberStore;
-  readonly factors: FactorStore;
-  readonly audit: Audit;
-  readonly facilityEmails: FacilityEmails;
-  readonly site: Site;
-  readonly pages: PortalPages;
-}): Router {
+export function memberRoutes({ members, factors, audit, facilityEmails, site, pages }: PortalServices): Router {
   /** Runs the handler with the member that the path names. */
   const withMember =
     (handler: MemberHandler): ManagerHandler =>

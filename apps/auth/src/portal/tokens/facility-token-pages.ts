@@ -1,18 +1,10 @@
 // Serves the pages where owners and staff see the personal access tokens of the facility's service accounts, and revoke
 // one.
-import type { Database } from '@bay-booking/service/database/database';
+
 import { type Request, type Response, Router } from 'express';
-import type { Audit } from '../../audit/audit.ts';
 import { queryText, textOfKey } from '../../html/forms.ts';
-import type { FacilityEmails } from '../facility-emails.ts';
-import {
-  actorOf,
-  breadcrumbsOfFacilityPage,
-  idParameter,
-  type ManagerContext,
-  type ManagerHandler,
-  type PortalPages,
-} from '../page.ts';
+import type { PortalServices } from '../page.ts';
+import { actorOf, breadcrumbsOfFacilityPage, idParameter, type ManagerContext, type ManagerHandler } from '../page.ts';
 import {
   type FacilityToken,
   findFacilityToken,
@@ -27,17 +19,7 @@ type TokenHandler = (
   context: ManagerContext & { token: FacilityToken },
 ) => Promise<void>;
 
-export function facilityTokenRoutes({
-  db,
-  audit,
-  facilityEmails,
-  pages,
-}: {
-  readonly db: Database;
-  readonly audit: Audit;
-  readonly facilityEmails: FacilityEmails;
-  readonly pages: PortalPages;
-}): Router {
+export function facilityTokenRoutes({ db, audit, facilityEmails, pages }: PortalServices): Router {
   const withToken =
     (handler: TokenHandler): ManagerHandler =>
     async (request, response, context) => {

@@ -3,10 +3,9 @@
 import type { Response } from 'express';
 import type { TokenAccess } from '../../clients/metadata.ts';
 import type { NewSecret } from '../../clients/personal-access-token-store.ts';
-import type { AuthConfig } from '../../config.ts';
-import type { Site } from '../../html/site.ts';
-import { type ScopeTable, scopesOfAccess } from '../../oidc/scopes.ts';
-import { type PortalPages, tokensBreadcrumb } from '../page.ts';
+import { scopesOfAccess } from '../../oidc/scopes.ts';
+import type { PortalServices } from '../page.ts';
+import { tokensBreadcrumb } from '../page.ts';
 
 export interface ShownSecret extends NewSecret {
   readonly name: string;
@@ -31,17 +30,7 @@ const needsNoEncoding = (text: string): boolean => /^[\w.:/~-]*$/.test(text);
 const curlOption = ([field, value]: [string, string]): string =>
   `  ${needsNoEncoding(value) ? '-d' : '--data-urlencode'} ${shellQuote(`${field}=${value}`)}`;
 
-export function createSecretPage({
-  config,
-  scopes,
-  site,
-  pages,
-}: {
-  readonly config: AuthConfig;
-  readonly scopes: ScopeTable;
-  readonly site: Site;
-  readonly pages: PortalPages;
-}) {
+export function createSecretPage({ config, scopes, site, pages }: PortalServices) {
   const tokenCommand = ({ clientId, clientSecret, access }: ShownSecret): string => {
     const form = {
       grant_type: 'client_credentials',

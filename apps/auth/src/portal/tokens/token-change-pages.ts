@@ -3,16 +3,14 @@
 
 import { randomToken } from '@bay-booking/service/secret-box';
 import { type Request, type Response, Router } from 'express';
-import type { PersonalAccessToken, TokenStore } from '../../clients/personal-access-token-store.ts';
+import type { PersonalAccessToken } from '../../clients/personal-access-token-store.ts';
 import { field } from '../../html/forms.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
-import type { FormState, SignedInHandler, Site } from '../../html/site.ts';
+import type { FormState, SignedInHandler } from '../../html/site.ts';
 import { formatDuration } from '../../html/time-format.ts';
-import type { FacilityEmails } from '../facility-emails.ts';
-import type { MemberStore } from '../members/member-store.ts';
-import { actorOf, idParameter, type PortalPages, timeZoneOf, tokensBreadcrumb } from '../page.ts';
+import type { PortalServices } from '../page.ts';
+import { actorOf, idParameter, timeZoneOf, tokensBreadcrumb } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
-import type { SubmittedForms } from './submitted-form-store.ts';
 import { allDisabled, tokenNameOf, tokenPath } from './token-pages.ts';
 
 interface TokenContext {
@@ -39,23 +37,8 @@ const overlaps = [
   ...[3_600, 86_400, 7 * 86_400].map((value) => ({ value, text: formatDuration(value) })),
 ];
 
-export function tokenChangeRoutes({
-  tokenStore,
-  members,
-  submittedForms,
-  site,
-  facilityEmails,
-  pages,
-  secretPage,
-}: {
-  readonly tokenStore: TokenStore;
-  readonly members: MemberStore;
-  readonly submittedForms: SubmittedForms;
-  readonly site: Site;
-  readonly facilityEmails: FacilityEmails;
-  readonly pages: PortalPages;
-  readonly secretPage: SecretPage;
-}): Router {
+export function tokenChangeRoutes(services: PortalServices, secretPage: SecretPage): Router {
+  const { tokenStore, members, submittedForms, site, facilityEmails, pages } = services;
   const showEnded = (response: Response): Promise<void> =>
     site.showMessage(response, {
       status: 409,

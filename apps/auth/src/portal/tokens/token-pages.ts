@@ -5,16 +5,15 @@ import { randomToken } from '@bay-booking/service/secret-box';
 import { type Response, Router } from 'express';
 import { validateName } from '../../accounts/field-rules.ts';
 import { accessLevels, type TokenAccess } from '../../clients/metadata.ts';
-import { maxActiveTokens, type TokenStore } from '../../clients/personal-access-token-store.ts';
+import { maxActiveTokens } from '../../clients/personal-access-token-store.ts';
 import { roleNames } from '../../facilities/roles.ts';
 import { type FormError, field, fieldErrors, fields, queryText, textOfKey } from '../../html/forms.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../../html/site.ts';
-import type { FacilityEmails } from '../facility-emails.ts';
-import type { FacilitySummary, MemberStore } from '../members/member-store.ts';
-import { actorOf, type PortalPages, timeZoneOf, withInput } from '../page.ts';
+import type { FacilitySummary } from '../members/member-store.ts';
+import type { PortalServices } from '../page.ts';
+import { actorOf, timeZoneOf, withInput } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
-import type { SubmittedForms } from './submitted-form-store.ts';
 
 /** The state of the form that creates a token, and a notice above it. */
 export interface TokenForm extends FormState {
@@ -60,21 +59,8 @@ export const tokenNotices: Readonly<Record<string, string>> = {
     'rejects its access tokens that name this facility.',
 };
 
-export function createTokenPages({
-  members,
-  tokenStore,
-  submittedForms,
-  facilityEmails,
-  pages,
-  secretPage,
-}: {
-  readonly members: MemberStore;
-  readonly tokenStore: TokenStore;
-  readonly submittedForms: SubmittedForms;
-  readonly facilityEmails: FacilityEmails;
-  readonly pages: PortalPages;
-  readonly secretPage: SecretPage;
-}): { showTokens: ShowTokens; routes: Router } {
+export function createTokenPages(services: PortalServices, secretPage: SecretPage) {
+  const { members, tokenStore, submittedForms, facilityEmails, pages } = services;
   const showTokens: ShowTokens = async (
     response,
     { account },
