@@ -17,7 +17,7 @@ import type { Outbox } from './outbox/outbox.ts';
 import type { Services } from './services.ts';
 import type { SocialProviders } from './social/settings.ts';
 
-export interface PageOptions {
+export interface PageDependencies {
   readonly config: AuthConfig;
   readonly db: Database;
   readonly audit: Audit;
@@ -34,7 +34,7 @@ export interface PageOptions {
 
 export type PageServices = ReturnType<typeof createPageServices>;
 
-export function createPageServices(options: PageOptions) {
+export function createPageServices(options: PageDependencies) {
   const { config, cookies, providerSessions, services } = options;
   const sessions = createBrowserSessions({ ...services, providerSessions });
   const devices = createDeviceCookies(cookies, config);

@@ -13,10 +13,10 @@ import { emailVerificationRoutes } from './interaction/sign-in/email-verificatio
 import { passwordResetRoutes } from './interaction/sign-in/password-reset-routes.ts';
 import { createSignInPages } from './interaction/sign-in/sign-in-pages.ts';
 import { createSocialRoutes } from './interaction/sign-in/social-routes.ts';
-import { createPageServices, type PageOptions } from './page-services.ts';
+import { createPageServices, type PageDependencies } from './page-services.ts';
 import { createPortal, createSignInDestination } from './portal/portal.ts';
 
-export function createPages(options: PageOptions) {
+export function createPages(options: PageDependencies) {
   const services = createPageServices(options);
   const signInPages = createSignInPages(services);
   const social = createSocialRoutes(services);

@@ -14,15 +14,6 @@ import { type FirstFactorCode, mailCodeEnded } from './first-factor-code.ts';
 const setUpCookie = '_setup';
 const setUpSeconds = 15 * 60;
 
-export interface CompletedSetUp {
-  readonly factor: string;
-  readonly change: string;
-  readonly method: 'otp' | 'pop';
-  readonly done: string;
-  /** The codes that belong to the first factor of the account. */
-  readonly firstCodes: readonly string[] | undefined;
-}
-
 /** The page to which a user returns who had to set up a factor first. */
 export const returnPathOf = (request: Request): string | undefined => {
   const wanted = queryText(request, 'return');
@@ -34,7 +25,13 @@ export const withReturn = (page: string, request: Request): string => {
   return returnTo === undefined ? page : `${page}?return=${encodeURIComponent(returnTo)}`;
 };
 
-type CompleteSetUp = (request: Request, response: Response, user: SignedIn, added: CompletedSetUp) => Promise<void>;
+/** `firstCodes` are the recovery codes that belong to the first factor of the account. */
+export type CompleteSetUp = (
+  request: Request,
+  response: Response,
+  signedIn: SignedIn,
+  firstCodes: readonly string[] | undefined,
+) => Promise<void>;
 
 export function createAuthenticatorSetUp(
   { site, config, cookies, factors }: PageServices,
@@ -119,13 +116,7 @@ export function createAuthenticatorSetUp(
       return showSetUp(response, signedIn, secret, validation);
     }
     cookies.set(request, response, { name: setUpCookie, value: '' });
-    return complete(request, response, signedIn, {
-      factor: 'authenticator app',
-      change: 'An authenticator app was set up',
-      method: 'otp',
-      done: 'app-added',
-      firstCodes: added.isFirst ? codes : undefined,
-    });
+    return complete(request, response, signedIn, added.isFirst ? codes : undefined);
   };
 
   return { openSetUp, setUp };

@@ -10,7 +10,7 @@ import { securityPath as path } from '../html/local-path.ts';
 import { missingProofPath, type SignedIn } from '../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../html/site.ts';
 import type { PageServices } from '../page-services.ts';
-import { type CompletedSetUp, createAuthenticatorSetUp, returnPathOf, withReturn } from './authenticator-set-up.ts';
+import { type CompleteSetUp, createAuthenticatorSetUp, returnPathOf, withReturn } from './authenticator-set-up.ts';
 import { describeBrowser } from './browser-name.ts';
 import { createFirstFactorCode, mailCodeEnded } from './first-factor-code.ts';
 
@@ -22,6 +22,11 @@ const notices: Readonly<Record<string, string>> = {
   'passkey-removed': 'Passkey removed. You can delete it from your device too.',
   'app-removed': 'Authenticator app removed. You can delete the entry in the app too.',
 };
+
+const setUps = {
+  passkey: { change: 'A passkey was added', method: 'pop', done: 'passkey-added' },
+  'authenticator app': { change: 'An authenticator app was set up', method: 'otp', done: 'app-added' },
+} as const;
 
 const requiredText =
   'A facility where you have a role requires a second factor. Add another one before you remove the last one.';
@@ -87,24 +92,21 @@ export function securityRoutes(services: PageServices): Router {
     });
 
   /** Completes a set-up. Somebody with the password may be signed in elsewhere, so the first factor ends that. */
-  const complete = async (
-    request: Request,
-    response: Response,
-    signedIn: SignedIn,
-    added: CompletedSetUp,
-  ): Promise<void> => {
-    const { account, sessionId } = signedIn;
-    const { factor, change, method, done, firstCodes } = added;
-    await addFactorToSession(request, response, signedIn, method);
-    if (firstCodes) await sessionStore.endEverything(account.id, { keptSession: sessionId });
-    record(request, signedIn, 'factor.added', factor);
-    await emails.sendFactorChanged(account, change);
-    if (!firstCodes) return response.redirect(303, returnPathOf(request) ?? `${path}?done=${done}`);
-    const text =
-      `Your ${factor} is ready. From now on, a password alone does not sign in to your account. ` +
-      'You were signed out everywhere else, and applications lost their access.';
-    return showRecoveryCodes(response, firstCodes, { title: 'Save your recovery codes', text });
-  };
+  const complete =
+    (factor: keyof typeof setUps): CompleteSetUp =>
+    async (request, response, signedIn, firstCodes) => {
+      const { account, sessionId } = signedIn;
+      const { change, method, done } = setUps[factor];
+      await addFactorToSession(request, response, signedIn, method);
+      if (firstCodes) await sessionStore.endEverything(account.id, { keptSession: sessionId });
+      record(request, signedIn, 'factor.added', factor);
+      await emails.sendFactorChanged(account, change);
+      if (!firstCodes) return response.redirect(303, returnPathOf(request) ?? `${path}?done=${done}`);
+      const text =
+        `Your ${factor} is ready. From now on, a password alone does not sign in to your account. ` +
+        'You were signed out everywhere else, and applications lost their access.';
+      return showRecoveryCodes(response, firstCodes, { title: 'Save your recovery codes', text });
+    };
 
   const showPasskeyForm = async (
     response: Response,
@@ -147,13 +149,7 @@ export function securityRoutes(services: PageServices): Router {
       const text = `This passkey is already added, or you have ${maxPasskeys} passkeys. Remove one first.`;
       return showError({ field: 'passkey', text });
     }
-    return complete(request, response, signedIn, {
-      factor: 'passkey',
-      change: 'A passkey was added',
-      method: 'pop',
-      done: 'passkey-added',
-      firstCodes: added.isFirst ? codes : undefined,
-    });
+    return complete('passkey')(request, response, signedIn, added.isFirst ? codes : undefined);
   };
 
   const renamePasskey: SignedInHandler = async (request, response, signedIn) => {
@@ -209,7 +205,7 @@ export function securityRoutes(services: PageServices): Router {
     });
   };
 
-  const { openSetUp, setUp } = createAuthenticatorSetUp(services, code, complete);
+  const { openSetUp, setUp } = createAuthenticatorSetUp(services, code, complete('authenticator app'));
 
   const router = Router();
   const form = (handler: SignedInHandler): RequestHandler[] => site.formForSignedIn(withStrongSignIn(handler));

@@ -1,5 +1,5 @@
 // Stores the sign-ins that wait for the second factor of their account (table `pending_sign_in`).
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Database, query, queryOne } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '@bay-booking/service/secret-box';
 
 /** Where the browser goes after the sign-in: exactly one of the fields is not null. */
@@ -40,21 +40,17 @@ export function createPendingSignIns({ db }: { db: Database }) {
       return id;
     },
 
-    async find(id: string, browserSecret: string): Promise<PendingSignIn | undefined> {
-      const [row] = await query<PendingSignIn>(db, `select ${columns} from pending_sign_in where ${isOpen}`, [
+    find: (id: string, browserSecret: string) =>
+      queryOne<PendingSignIn>(db, `select ${columns} from pending_sign_in where ${isOpen}`, [
         hashSecret(id),
         hashSecret(browserSecret),
-      ]);
-      return row;
-    },
+      ]),
 
     /** Of several calls at the same time, only one gets the sign-in. */
-    async consume(id: string, browserSecret: string): Promise<PendingSignIn | undefined> {
-      const [row] = await query<PendingSignIn>(db, `delete from pending_sign_in where ${isOpen} returning ${columns}`, [
+    consume: (id: string, browserSecret: string) =>
+      queryOne<PendingSignIn>(db, `delete from pending_sign_in where ${isOpen} returning ${columns}`, [
         hashSecret(id),
         hashSecret(browserSecret),
-      ]);
-      return row;
-    },
+      ]),
   };
 }

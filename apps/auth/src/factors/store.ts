@@ -1,5 +1,12 @@
 // Stores the second factors of accounts: authenticator apps, passkeys and recovery codes.
-import { type Database, type Queryable, query, Rollback, transaction } from '@bay-booking/service/database/database';
+import {
+  type Database,
+  type Queryable,
+  query,
+  queryOne,
+  Rollback,
+  transaction,
+} from '@bay-booking/service/database/database';
 import { withoutNul } from '../accounts/store.ts';
 import { hashRecoveryCodes } from './codes.ts';
 import {
@@ -76,9 +83,9 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
     return transaction(db, async (tx): Promise<AddedFactor> => {
       await lockAccount(tx, accountId);
       if (!(await prove(tx))) return 'unproven';
-      const [before] = await query<{ has: boolean }>(tx, `select ${hasFactor} as has`, [accountId]);
+      const before = await queryOne(tx, `select 1 as found where ${hasFactor}`, [accountId]);
       if (!(await add(tx))) throw new Rollback<AddedFactor>('exists');
-      const isFirst = before?.has !== true;
+      const isFirst = before === undefined;
       if (isFirst) await storeRecoveryCodes(tx, accountId, hashedCodes);
       return { isFirst };
     });
@@ -99,7 +106,7 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
         [accountId],
       );
       if ((await remove(tx)).length === 0) return 'not-found';
-      const [after] = await query<{ has: boolean; required: boolean }>(
+      const after = await queryOne<{ has: boolean; required: boolean }>(
         tx,
         `select ${hasFactor} as has, ${isRequired} as required`,
         [accountId],
@@ -111,16 +118,12 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
     });
 
   return {
-    async hasSecondFactor(accountId: string): Promise<boolean> {
-      const [row] = await query<{ has: boolean }>(db, `select ${hasFactor} as has`, [accountId]);
-      return row?.has === true;
-    },
+    hasSecondFactor: async (accountId: string): Promise<boolean> =>
+      (await queryOne(db, `select 1 as found where ${hasFactor}`, [accountId])) !== undefined,
 
     /** Whether a facility of the account requires a second factor. */
-    async isRequired(accountId: string): Promise<boolean> {
-      const [row] = await query<{ required: boolean }>(db, `select ${isRequired} as required`, [accountId]);
-      return row?.required === true;
-    },
+    isRequired: async (accountId: string): Promise<boolean> =>
+      (await queryOne(db, `select 1 as found where ${isRequired}`, [accountId])) !== undefined,
 
     async list(accountId: string): Promise<Factors> {
       const [passkeys, codes] = await Promise.all([
@@ -147,12 +150,8 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
       return code !== '' && (await useRecoveryCode(db, accountId, code)) ? 'recovery code' : undefined;
     },
 
-    async findPasskey(id: string): Promise<StoredPasskey | undefined> {
-      const [passkey] = await query<StoredPasskey>(db, `select ${passkeyColumns} from passkey where id = $1`, [
-        withoutNul(id),
-      ]);
-      return passkey;
-    },
+    findPasskey: (id: string) =>
+      queryOne<StoredPasskey>(db, `select ${passkeyColumns} from passkey where id = $1`, [withoutNul(id)]),
 
     async recordPasskeyUse(id: string): Promise<void> {
       await query(db, 'update passkey set last_used_at = now() where id = $1', [id]);

@@ -1,5 +1,5 @@
 // Finds who gets an e-mail about a change at a facility, and what the e-mail says about the facility and the actor.
-import { type Queryable, query } from '@bay-booking/service/database/database';
+import { type Queryable, query, queryOne } from '@bay-booking/service/database/database';
 import type { Account } from '../accounts/store.ts';
 
 export type Addressee = Pick<Account, 'id' | 'username' | 'name' | 'email' | 'emailVerified'>;
@@ -23,16 +23,14 @@ export interface Recipients {
 /** An import may add more members than the portal allows. */
 const maxRecipients = 1_000;
 
-export async function findEmailContext(on: Queryable, facilityId: string, actorId: string | undefined) {
-  const [row] = await query<EmailContext>(
+export const findEmailContext = (on: Queryable, facilityId: string, actorId: string | undefined) =>
+  queryOne<EmailContext>(
     on,
     `select f.name as facility, f.time_zone as "timeZone", case when a.id is not null then jsonb_build_object(
               'username', a.username, 'name', a.name, 'emailVerified', a.email_verified) end as actor
        from facility f left join account a on a.id = $2 where f.id = $1`,
     [facilityId, actorId ?? null],
   );
-  return row;
-}
 
 /** Leaves out the actor and disabled accounts. */
 export const findRecipients = (on: Queryable, { facilityId, actorId, members, accountIds }: Recipients) =>

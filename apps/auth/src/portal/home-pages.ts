@@ -5,8 +5,7 @@ import { Router } from 'express';
 import { roleNames } from '../facilities/roles.ts';
 import { queryText } from '../html/forms.ts';
 import type { SignedInHandler } from '../html/site.ts';
-import type { PortalServices } from './page.ts';
-import { facilityPath, welcomeNotice } from './page.ts';
+import { facilityPath, type PortalServices, welcomeNotice } from './page.ts';
 import { isManaging } from './rules.ts';
 import type { ShowTokens } from './tokens/token-pages.ts';
 

@@ -26,7 +26,12 @@ export interface ManagerContext {
   readonly facility: ManagedFacility;
 }
 
-export type ManagerHandler = (request: Request, response: Response, context: ManagerContext) => Promise<void> | void;
+/** `Subject` is what the handler needs besides the facility, such as one of its members. */
+export type ManagerHandler<Subject = object> = (
+  request: Request,
+  response: Response,
+  context: ManagerContext & Subject,
+) => Promise<void> | void;
 
 /** `/portal` shows service accounts their personal access tokens. */
 export const tokensBreadcrumb: PageLink = { href: '/portal', text: 'Personal access tokens' };

@@ -1,7 +1,7 @@
 // Defines the public settings of well-known providers, for which SOCIAL_PROVIDERS_FILE needs only the credentials.
 // docs/social.md lists the limits of each preset.
 
-export interface Preset {
+interface Preset {
   /** With this setting, the file names another server, whose tokens must not reach the endpoints of the preset. */
   readonly replacedBy: string;
   readonly settings: Readonly<Record<string, unknown>>;

@@ -40,23 +40,6 @@ describe('SOCIAL_PROVIDERS_FILE', () => {
     expect(parse({ google: oidc }).get('google')).not.toHaveProperty('tokenInfoEndpoint');
   });
 
-  test('a nested setting of the file replaces only the same setting of the preset', () => {
-    const endpoint = 'https://p.example';
-    const preset = {
-      replacedBy: 'issuer',
-      settings: {
-        type: 'oauth2',
-        authorizationEndpoint: endpoint,
-        tokenEndpoint: endpoint,
-        userinfoEndpoint: endpoint,
-        claims: { sub: 'uid', name: 'login' },
-      },
-    };
-    const file = { example: { clientId: 'c', clientSecret: 's', claims: { email: 'mail' } } };
-    const providers = parseSocialProviders(JSON.stringify(file), { example: preset });
-    expect(providers.get('example')).toMatchObject({ claims: { sub: 'uid', name: 'login', email: 'mail' } });
-  });
-
   test('two or more providers of either type can be configured', () => {
     const oauth2 = {
       type: 'oauth2',

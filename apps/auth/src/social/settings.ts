@@ -2,7 +2,7 @@
 import { isLoopback } from '@bay-booking/service/public-address';
 import { Ajv, type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
-import { type Preset, presets as wellKnownPresets } from './presets.ts';
+import { presets } from './presets.ts';
 import { type CommonSettings, nonEmptyText, type ProviderType, type SocialProvider } from './provider.ts';
 import { oauth2 } from './types/oauth2.ts';
 import { oidc } from './types/oidc.ts';
@@ -52,10 +52,7 @@ const validators = new Map(
 );
 
 /** @throws {Error} if the file is not valid. The message continues a sentence that begins with its variable. */
-export function parseSocialProviders(
-  json: string,
-  presets: Readonly<Record<string, Preset>> = wellKnownPresets,
-): SocialProviderSettings {
+export function parseSocialProviders(json: string): SocialProviderSettings {
   let document: unknown;
   try {
     document = JSON.parse(json);
@@ -66,37 +63,27 @@ export function parseSocialProviders(
   const errors: string[] = [];
   const providers = new Map<string, ProviderSettings>();
   for (const [name, given] of Object.entries(document)) {
-    const settings = completeWithPreset(Object.hasOwn(presets, name) ? presets[name] : undefined, given);
+    const settings = withDefaults(name, given);
     const settingsErrors = validateAndAddDefaults(name, settings);
     errors.push(...settingsErrors);
-    if (settingsErrors.length === 0) providers.set(name, withNames(name, settings as ProviderSettings));
+    if (settingsErrors.length === 0) providers.set(name, { ...(settings as ProviderSettings), name });
   }
   if (errors.length > 0) throw new Error(`has errors: ${errors.join('; ')}`);
   return providers;
 }
 
-/** Adds the name and, if the file contains no title, a title: the name with a capital first letter. */
-function withNames(name: string, settings: ProviderSettings): ProviderSettings {
-  const { title = name.charAt(0).toUpperCase() + name.slice(1) } = settings;
-  return { ...settings, name, title };
-}
-
-/** The preset is not used if the file contains the setting that `replacedBy` names. */
-const completeWithPreset = (preset: Preset | undefined, given: unknown): unknown =>
-  preset && isObject(given) && !(preset.replacedBy in given) ? merge(structuredClone(preset.settings), given) : given;
-
-type JsonObject = Readonly<Record<string, unknown>>;
-
-const isObject = (value: unknown): value is JsonObject =>
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Merges objects at every level. Where both have another value, `given` takes precedence. */
-function merge(preset: JsonObject, given: JsonObject): JsonObject {
-  const overridden = Object.entries(given).map(([name, value]) => {
-    const fromPreset = preset[name];
-    return [name, isObject(fromPreset) && isObject(value) ? merge(fromPreset, value) : value];
-  });
-  return { ...preset, ...Object.fromEntries(overridden) };
+/**
+ * The title of a provider is its name with a capital first letter. Its preset is not used if the file contains the
+ * setting that `replacedBy` names.
+ */
+function withDefaults(name: string, given: unknown): unknown {
+  if (!isObject(given)) return given;
+  const preset = Object.hasOwn(presets, name) ? presets[name] : undefined;
+  const title = name.charAt(0).toUpperCase() + name.slice(1);
+  return { title, ...(preset && !(preset.replacedBy in given) && preset.settings), ...given };
 }
 
 /** Returns the errors of the settings. Adds the defaults of the schema to `settings`. */

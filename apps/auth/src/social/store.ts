@@ -1,5 +1,5 @@
 // Stores the sign-ins at a social provider that are not finished yet (table `social_attempt`).
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Database, query, queryOne } from '@bay-booking/service/database/database';
 import { hashSecret } from '@bay-booking/service/secret-box';
 
 /** The purpose of a flow. Exactly one of the first three fields is not null. */
@@ -57,8 +57,8 @@ export function createSocialStore({ db }: { db: Database }) {
     },
 
     /** Deletes the flow, so that nobody can finish it twice. Only the browser that began it has `browserSecret`. */
-    async consume(state: string, browserSecret: string, provider: string): Promise<ConsumedFlow | undefined> {
-      const [flow] = await query<ConsumedFlow>(
+    consume: (state: string, browserSecret: string, provider: string) =>
+      queryOne<ConsumedFlow>(
         db,
         `delete from social_attempt
           where state_sha256 = $1 and browser_sha256 = $2 and provider = $3 and expires_at > now()
@@ -67,8 +67,6 @@ export function createSocialStore({ db }: { db: Database }) {
                    confirm_account_id as "confirmAccountId",
                    ceil(extract(epoch from now() - expires_at) + ${lifetimeSeconds})::int as age`,
         [hashSecret(state), hashSecret(browserSecret), provider],
-      );
-      return flow;
-    },
+      ),
   };
 }

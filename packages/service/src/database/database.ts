@@ -149,6 +149,10 @@ export async function query<Row extends object>(
   }
 }
 
+/** Runs a statement and returns its first row, or undefined if it has none. */
+export const queryOne = async <Row extends object>(on: Queryable, sql: string, values: readonly unknown[] = []) =>
+  (await query<Row>(on, sql, values))[0];
+
 /**
  * Sends a statement whose result the transaction does not need. `transaction` awaits it with the commit and fails if
  * the statement fails.

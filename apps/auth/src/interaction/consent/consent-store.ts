@@ -1,5 +1,5 @@
 // Stores the scopes that a user granted to each client, and those that the user declined (table `consent`).
-import { type Database, query, transaction } from '@bay-booking/service/database/database';
+import { type Database, query, queryOne, transaction } from '@bay-booking/service/database/database';
 import type { DecidedScopes, GrantOwner } from '../../oidc/authorization/consent-grants.ts';
 import { queueLogoutTokens } from '../../outbox/store.ts';
 
@@ -20,14 +20,12 @@ export type ConsentStore = ReturnType<typeof createConsentStore>;
 
 export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions) {
   return {
-    async find({ accountId, clientId }: GrantOwner): Promise<DecidedScopes | undefined> {
-      const [row] = await query<DecidedScopes>(
+    find: ({ accountId, clientId }: GrantOwner): Promise<DecidedScopes | undefined> =>
+      queryOne<DecidedScopes>(
         db,
         'select scopes as granted, declined from consent where account_id = $1 and client_id = $2',
         [accountId, clientId],
-      );
-      return row;
-    },
+      ),
 
     /** Replaces the decisions about these scopes. The others stay. */
     async save({ accountId, clientId }: GrantOwner, { granted, declined }: DecidedScopes): Promise<void> {

@@ -9,13 +9,13 @@ import type { FormState } from '../../html/site.ts';
 import { readName } from '../../input/username.ts';
 import { type InvitationError, maxMembers } from '../invitations/invitation-store.ts';
 import type { Member } from '../members/member-store.ts';
-import type { PortalServices } from '../page.ts';
 import {
   actorOf,
   breadcrumbsOfFacilityPage,
   type ManagedFacility,
   type ManagerContext,
   type ManagerHandler,
+  type PortalServices,
   welcomeNotice,
 } from '../page.ts';
 import {

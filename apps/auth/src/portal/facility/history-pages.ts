@@ -2,8 +2,7 @@
 
 import { Router } from 'express';
 import { queryText } from '../../html/forms.ts';
-import type { PortalServices } from '../page.ts';
-import { breadcrumbsBelowFacility } from '../page.ts';
+import { breadcrumbsBelowFacility, type PortalServices } from '../page.ts';
 import { describeEvent, nameWithoutAccount } from './event-descriptions.ts';
 import { findHistoryPage, maxHistoryPage } from './history-store.ts';
 

@@ -1,5 +1,5 @@
 // Accepts invitations. The lock of the invitation ensures that only one use of its link succeeds.
-import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, queryOne, transaction } from '@bay-booking/service/database/database';
 import { hashSecret } from '@bay-booking/service/secret-box';
 import { type Account, type AccountKind, insertAccount, rolesOfNewUser } from '../../accounts/store.ts';
 import { addMembership } from '../../facilities/membership-store.ts';
@@ -22,8 +22,8 @@ type LockedInvitation = Pick<Invitation, 'id' | 'facilityId' | 'email' | 'role'>
 export type AcceptanceStore = ReturnType<typeof createAcceptanceStore>;
 
 export function createAcceptanceStore({ db }: { db: Database }) {
-  const lockInvitation = async (tx: Queryable, token: string): Promise<LockedInvitation | undefined> => {
-    const [row] = await query<LockedInvitation>(
+  const lockInvitation = (tx: Queryable, token: string): Promise<LockedInvitation | undefined> =>
+    queryOne<LockedInvitation>(
       tx,
       `select i.id, i.facility_id as "facilityId", i.email, i.role
          from invitation i join facility f on f.id = i.facility_id and f.disabled_at is null
@@ -31,8 +31,6 @@ export function createAcceptanceStore({ db }: { db: Database }) {
           for update of i`,
       [hashSecret(token)],
     );
-    return row;
-  };
 
   const accept = async (
     tx: Queryable,
@@ -45,14 +43,12 @@ export function createAcceptanceStore({ db }: { db: Database }) {
   };
 
   return {
-    async findInvitedAccount(email: string): Promise<InvitedAccount | undefined> {
-      const [row] = await query<InvitedAccount>(
+    findInvitedAccount: (email: string): Promise<InvitedAccount | undefined> =>
+      queryOne<InvitedAccount>(
         db,
         `select a.kind, ${replaceableCondition} as "isReplaceable" from account a where a.username_key = $1`,
         [canonicalName(email)],
-      );
-      return row;
-    },
+      ),
 
     acceptWithAccount: (token: string, account: Pick<Account, 'id' | 'kind'>): Promise<Acceptance> =>
       transaction(db, async (tx) => {

@@ -1,18 +1,13 @@
 // Handles the buttons that send an invitation again and that withdraw it, after a confirmation.
 
-import { type Request, type Response, Router } from 'express';
+import { type Response, Router } from 'express';
 import { roleNames } from '../../facilities/roles.ts';
 import { setRetryAfterAndExplain } from '../../html/forms.ts';
-import type { PortalServices } from '../page.ts';
-import { actorOf, idParameter, type ManagedFacility, type ManagerContext, type ManagerHandler } from '../page.ts';
+import { actorOf, idParameter, type ManagedFacility, type ManagerHandler, type PortalServices } from '../page.ts';
 import { mayInvite } from '../rules.ts';
 import type { Invitation } from './invitation-store.ts';
 
-type InvitationHandler = (
-  request: Request,
-  response: Response,
-  context: ManagerContext & { invitation: Invitation },
-) => Promise<void>;
+type InvitationHandler = ManagerHandler<{ readonly invitation: Invitation }>;
 
 export function invitationRoutes({ invitationStore, invitations, site, pages }: PortalServices): Router {
   const showNotOpen = (response: Response, facility: ManagedFacility): Promise<void> =>

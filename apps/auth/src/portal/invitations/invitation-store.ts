@@ -1,6 +1,6 @@
 // Stores invitations (table `invitation`).
 import { randomBytes } from 'node:crypto';
-import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, queryOne, transaction } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '@bay-booking/service/secret-box';
 import { canonicalName } from '../../input/username.ts';
 import { lockFacilityAs } from '../facility-lock-store.ts';
@@ -66,14 +66,11 @@ export const replaceableCondition = `a.kind = 'user' and a.email is not null and
 export type InvitationStore = ReturnType<typeof createInvitationStore>;
 
 export function createInvitationStore({ db }: { db: Database }) {
-  const find = async (facilityId: string, id: string, on: Queryable = db): Promise<Invitation | undefined> => {
-    const [row] = await query<Invitation>(
-      on,
-      `select ${columns} from ${source} where i.facility_id = $1 and i.id = $2`,
-      [facilityId, id],
-    );
-    return row;
-  };
+  const find = (facilityId: string, id: string, on: Queryable = db): Promise<Invitation | undefined> =>
+    queryOne<Invitation>(on, `select ${columns} from ${source} where i.facility_id = $1 and i.id = $2`, [
+      facilityId,
+      id,
+    ]);
 
   const storeWithNewLink = async (
     tx: Queryable,
@@ -146,12 +143,8 @@ export function createInvitationStore({ db }: { db: Database }) {
         [facilityId],
       ),
 
-    async findByToken(token: string): Promise<Invitation | undefined> {
-      const [row] = await query<Invitation>(db, `select ${columns} from ${source} where i.token_sha256 = $1`, [
-        hashSecret(token),
-      ]);
-      return row;
-    },
+    findByToken: (token: string): Promise<Invitation | undefined> =>
+      queryOne<Invitation>(db, `select ${columns} from ${source} where i.token_sha256 = $1`, [hashSecret(token)]),
 
     create: (
       invitation: NewInvitation & { readonly actorId: string },

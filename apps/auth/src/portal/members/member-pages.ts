@@ -5,18 +5,12 @@ import { type Request, type Response, Router } from 'express';
 import { describeRole, type FacilityRole, roleNames } from '../../facilities/roles.ts';
 import { field } from '../../html/forms.ts';
 import { missingProofPath } from '../../html/signed-in.ts';
-import type { PortalServices } from '../page.ts';
-import { actorOf, breadcrumbsBelowFacility, idParameter, type ManagerContext, type ManagerHandler } from '../page.ts';
+import { actorOf, breadcrumbsBelowFacility, idParameter, type ManagerHandler, type PortalServices } from '../page.ts';
 import { assignableRoles, mayResetFactors, mayRevoke } from '../rules.ts';
 import type { Member, RoleChange, RoleChangeError } from './member-store.ts';
 
-interface MemberContext extends ManagerContext {
-  readonly member: Member;
-  readonly isSelf: boolean;
-  readonly name: string;
-}
-
-type MemberHandler = (request: Request, response: Response, context: MemberContext) => Promise<void>;
+type MemberHandler = ManagerHandler<{ readonly member: Member; readonly isSelf: boolean; readonly name: string }>;
+type MemberContext = Parameters<MemberHandler>[2];
 
 const roleDetails: Readonly<Partial<Record<FacilityRole, string>>> = {
   owner: describeRole('owner'),

@@ -1,5 +1,5 @@
 // Reads and changes the members of facilities for the portal (table `membership`).
-import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, queryOne, transaction } from '@bay-booking/service/database/database';
 import { type Account, type AccountKind, accountColumns } from '../../accounts/store.ts';
 import { isActiveClient } from '../../clients/store.ts';
 import { findSolelyOwned, type WithdrawnInvitation, writeMemberships } from '../../facilities/membership-store.ts';
@@ -41,9 +41,6 @@ export interface FacilityOfAccount {
   /** An operator has disabled the facility. */
   readonly isDisabled: boolean;
   readonly hasOtherFacilities: boolean;
-}
-
-export interface FacilitySummary extends Pick<FacilityOfAccount, 'id' | 'name' | 'role' | 'timeZone' | 'isDisabled'> {
   readonly people: number;
   readonly serviceAccounts: number;
 }
@@ -63,24 +60,28 @@ const countMembers = (kind: AccountKind): string =>
   `(select count(*)::int from membership o join account a on a.id = o.account_id
      where o.facility_id = f.id and a.kind = '${kind}')`;
 
+/** The facilities of the account $1. */
+const facilitiesOfAccount = `select f.id, f.name, m.role, f.time_zone as "timeZone",
+       f.requires_second_factor as "requiresSecondFactor", f.disabled_at is not null as "isDisabled", exists (
+         select from membership o where o.account_id = $1 and o.facility_id <> f.id) as "hasOtherFacilities",
+       ${countMembers('user')} as people, ${countMembers('service')} as "serviceAccounts"
+  from membership m join facility f on f.id = m.facility_id where m.account_id = $1`;
+
 export type MemberStore = ReturnType<typeof createMemberStore>;
 
-export function createMemberStore({
-  db,
-  issuer,
-  mailer,
-  sendLogoutTokens,
-}: {
+export function createMemberStore(options: {
   readonly db: Database;
   readonly issuer: string;
   readonly mailer: Mailer;
   readonly sendLogoutTokens: () => void;
 }) {
-  const find = async (facilityId: string, accountId: string, database: Queryable = db): Promise<Member | undefined> => {
-    const sql = `select ${columns} from ${source} where m.facility_id = $1 and a.id = $2`;
-    const [row] = await query<Member>(database, sql, [facilityId, accountId]);
-    return row;
-  };
+  const { db, issuer, mailer, sendLogoutTokens } = options;
+
+  const find = (facilityId: string, accountId: string, on: Queryable = db) =>
+    queryOne<Member>(on, `select ${columns} from ${source} where m.facility_id = $1 and a.id = $2`, [
+      facilityId,
+      accountId,
+    ]);
 
   /** Gives the member the role `to`, or none, if that is permitted and the member is not the last owner. */
   const changeMember = (
@@ -102,18 +103,8 @@ export function createMemberStore({
   return {
     find,
 
-    async findFacility(accountId: string, facilityId: string): Promise<FacilityOfAccount | undefined> {
-      const [row] = await query<FacilityOfAccount>(
-        db,
-        `select f.id, f.name, m.role, f.time_zone as "timeZone", f.requires_second_factor as "requiresSecondFactor",
-                f.disabled_at is not null as "isDisabled", exists (
-                  select from membership o where o.account_id = $1 and o.facility_id <> $2) as "hasOtherFacilities"
-           from membership m join facility f on f.id = m.facility_id
-          where m.account_id = $1 and m.facility_id = $2`,
-        [accountId, facilityId],
-      );
-      return row;
-    },
+    findFacility: (accountId: string, facilityId: string) =>
+      queryOne<FacilityOfAccount>(db, `${facilitiesOfAccount} and f.id = $2`, [accountId, facilityId]),
 
     /** Returns false if the user is no owner. */
     setSecondFactorRequired: (facilityId: string, isRequired: boolean, actorId: string): Promise<boolean> =>
@@ -123,15 +114,8 @@ export function createMemberStore({
         return true;
       }),
 
-    findFacilities: (accountId: string): Promise<readonly FacilitySummary[]> =>
-      query<FacilitySummary>(
-        db,
-        `select f.id, f.name, m.role, f.time_zone as "timeZone", f.disabled_at is not null as "isDisabled",
-                ${countMembers('user')} as people, ${countMembers('service')} as "serviceAccounts"
-           from membership m join facility f on f.id = m.facility_id
-          where m.account_id = $1 order by lower(f.name), f.id limit 1000`,
-        [accountId],
-      ),
+    findFacilities: (accountId: string) =>
+      query<FacilityOfAccount>(db, `${facilitiesOfAccount} order by lower(f.name), f.id limit 1000`, [accountId]),
 
     findByFacility: (facilityId: string): Promise<readonly Member[]> =>
       query<Member>(
@@ -162,9 +146,8 @@ export function createMemberStore({
           if (!actor || !member) return { error: 'not-found' };
           if (!mayResetFactors(actor, accountId === actorId)) return { error: 'not-permitted' };
           await query(tx, 'select 1 as locked from account where id = $1 for no key update', [accountId]);
-          const [account] = await query<Account>(tx, `select ${accountColumns} from account a where a.id = $1`, [
-            accountId,
-          ]);
+          const sql = `select ${accountColumns} from account a where a.id = $1`;
+          const account = await queryOne<Account>(tx, sql, [accountId]);
           const email = account && (await resetFactors(tx, account, issuer));
           if (email) await mailer.enqueue(email, tx);
           const rows = await query<{ id: string }>(

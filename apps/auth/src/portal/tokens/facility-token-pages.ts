@@ -1,10 +1,9 @@
 // Serves the pages where owners and staff see the personal access tokens of the facility's service accounts, and revoke
 // one.
 
-import { type Request, type Response, Router } from 'express';
+import { Router } from 'express';
 import { queryText, textOfKey } from '../../html/forms.ts';
-import type { PortalServices } from '../page.ts';
-import { actorOf, breadcrumbsOfFacilityPage, idParameter, type ManagerContext, type ManagerHandler } from '../page.ts';
+import { actorOf, breadcrumbsOfFacilityPage, idParameter, type ManagerHandler, type PortalServices } from '../page.ts';
 import {
   type FacilityToken,
   findFacilityToken,
@@ -13,11 +12,7 @@ import {
 } from './facility-token-store.ts';
 import { accessTexts, tokenNameOf, tokenNotices } from './token-pages.ts';
 
-type TokenHandler = (
-  request: Request,
-  response: Response,
-  context: ManagerContext & { token: FacilityToken },
-) => Promise<void>;
+type TokenHandler = ManagerHandler<{ readonly token: FacilityToken }>;
 
 export function facilityTokenRoutes({ db, audit, facilityEmails, pages }: PortalServices): Router {
   const withToken =

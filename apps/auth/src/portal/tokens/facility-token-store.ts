@@ -1,5 +1,5 @@
 // Reads and revokes the personal access tokens of a facility's service accounts, for its owners and staff.
-import { type Database, query, transaction } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, queryOne, transaction } from '@bay-booking/service/database/database';
 import type { TokenAccess } from '../../clients/metadata.ts';
 import { revokeToken } from '../../clients/personal-access-token-store.ts';
 import { isActiveClient } from '../../clients/store.ts';
@@ -39,13 +39,8 @@ export const findFacilityTokens = (db: Database, facilityId: string): Promise<re
     [facilityId],
   );
 
-export async function findFacilityToken(db: Database, facilityId: string, clientId: string) {
-  const [token] = await query<FacilityToken>(db, `select ${columns} from ${source} and c.id = $2`, [
-    facilityId,
-    clientId,
-  ]);
-  return token;
-}
+export const findFacilityToken = (on: Queryable, facilityId: string, clientId: string) =>
+  queryOne<FacilityToken>(on, `select ${columns} from ${source} and c.id = $2`, [facilityId, clientId]);
 
 export interface FacilityTokenChange {
   readonly facilityId: string;
@@ -61,10 +56,7 @@ export const revokeFacilityToken = (db: Database, { facilityId, clientId, actorI
   transaction(db, async (tx) => {
     if (!(await lockFacilityAs(actorId, facilityId, tx))) return undefined;
     await query(tx, 'select 1 as locked from client where id = $1 for no key update', [clientId]);
-    const [token] = await query<FacilityToken>(tx, `select ${columns} from ${source} and c.id = $2`, [
-      facilityId,
-      clientId,
-    ]);
+    const token = await findFacilityToken(tx, facilityId, clientId);
     if (!token?.isForOthers) return token && (await revokeToken(tx, clientId)) && token;
     await query(
       tx,

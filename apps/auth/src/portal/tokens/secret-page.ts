@@ -4,8 +4,7 @@ import type { Response } from 'express';
 import type { TokenAccess } from '../../clients/metadata.ts';
 import type { NewSecret } from '../../clients/personal-access-token-store.ts';
 import { scopesOfAccess } from '../../oidc/scopes.ts';
-import type { PortalServices } from '../page.ts';
-import { tokensBreadcrumb } from '../page.ts';
+import { type PortalServices, tokensBreadcrumb } from '../page.ts';
 
 export interface ShownSecret extends NewSecret {
   readonly name: string;

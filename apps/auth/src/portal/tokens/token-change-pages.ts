@@ -8,8 +8,7 @@ import { field } from '../../html/forms.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../../html/site.ts';
 import { formatDuration } from '../../html/time-format.ts';
-import type { PortalServices } from '../page.ts';
-import { actorOf, idParameter, timeZoneOf, tokensBreadcrumb } from '../page.ts';
+import { actorOf, idParameter, type PortalServices, timeZoneOf, tokensBreadcrumb } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
 import { allDisabled, tokenNameOf, tokenPath } from './token-pages.ts';
 

@@ -10,9 +10,8 @@ import { roleNames } from '../../facilities/roles.ts';
 import { type FormError, field, fieldErrors, fields, queryText, textOfKey } from '../../html/forms.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../../html/site.ts';
-import type { FacilitySummary } from '../members/member-store.ts';
-import type { PortalServices } from '../page.ts';
-import { actorOf, timeZoneOf, withInput } from '../page.ts';
+import type { FacilityOfAccount } from '../members/member-store.ts';
+import { actorOf, type PortalServices, timeZoneOf, withInput } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
 
 /** The state of the form that creates a token, and a notice above it. */
@@ -40,7 +39,7 @@ export const accessTexts: Readonly<Record<TokenAccess, readonly [name: string, d
   manage: ['Manage', 'Also change opening hours and closures, where the account is Facility Manager.'],
 };
 
-const accessLevelsAt = (facilities: readonly FacilitySummary[]): readonly TokenAccess[] =>
+const accessLevelsAt = (facilities: readonly FacilityOfAccount[]): readonly TokenAccess[] =>
   accessLevels.filter((level) => level !== 'manage' || facilities.some(({ role }) => role === 'facility-manager'));
 
 /** Why nobody can create or rotate a token. */
