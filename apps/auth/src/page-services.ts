@@ -39,7 +39,7 @@ export function createPageServices(options: PageDependencies) {
   const sessions = createBrowserSessions({ ...services, providerSessions });
   const devices = createDeviceCookies(cookies, config);
   const csrfTokens = createCsrfTokens(cookies, config);
-  const site = createSite({ findSignedIn: sessions.current, csrfTokens, cookies });
+  const site = createSite({ findSignedIn: sessions.current, csrfTokens });
   const all = { ...options, ...services, sessions, devices, csrfTokens, site };
   return { ...all, ...createStartSession(all) };
 }

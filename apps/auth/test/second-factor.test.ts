@@ -213,9 +213,7 @@ describe('the set-up', () => {
   test('a new app replaces the app of a lost phone', async () => {
     const user = await registerSecureUser();
     const { browser, account: page } = await signInUser(server, user.username);
-    const signedIn = await browser.send(page, { code: String(user.recoveryCodes[0]) });
-    expect(signedIn.html.replaceAll(/<[^>]+>/g, '')).toContain('9 codes left. Lost your phone? Set up a new app.');
-    expect((await browser.open(`${server.origin}/account`)).html).not.toContain('codes left');
+    await browser.send(page, { code: String(user.recoveryCodes[0]) });
     const { secret } = await setUpApp(server, browser);
     await forgetUsedCodes(server);
     const again = await signInUser(server, user.username);

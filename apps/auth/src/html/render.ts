@@ -34,8 +34,6 @@ export interface Layout {
   /** The errors of a form. Templates also get `errors`: the texts by the name of the field. */
   readonly validationErrors?: readonly FormError[] | undefined;
   readonly user?: LayoutUser | undefined;
-  /** The number of recovery codes that are left, after a sign-in with one. */
-  readonly codesLeft?: number | undefined;
   readonly breadcrumbs?: readonly PageLink[] | undefined;
   /** Confirms a successful change. */
   readonly notice?: string | undefined;

@@ -4,7 +4,8 @@
 // security policy depends on the page.
 import type { ServerResponse } from 'node:http';
 
-export interface HeaderOptions {
+export interface HtmlOptions {
+  readonly status?: number | undefined;
   /**
    * Whether a form of the page may redirect to a client or to a social provider. Leaves out two protections:
    * - `form-action`, which Chromium applies to every redirect that follows a form.
@@ -15,14 +16,7 @@ export interface HeaderOptions {
   readonly script?: boolean | 'passkeys' | undefined;
 }
 
-export interface HtmlOptions extends HeaderOptions {
-  readonly status?: number | undefined;
-}
-
-export function pageHeaders({
-  allowExternalFormTargets = false,
-  script = false,
-}: HeaderOptions = {}): Record<string, string> {
+export function pageHeaders({ allowExternalFormTargets, script }: HtmlOptions = {}): Record<string, string> {
   return {
     'Content-Security-Policy': [
       "default-src 'none'",

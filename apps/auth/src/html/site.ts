@@ -1,7 +1,6 @@
 // Sends the pages of this site, and protects their handlers: a form needs a valid CSRF token, and a page for signed-in
 // users needs a session.
 import type { Request, RequestHandler, Response } from 'express';
-import type { BrowserCookies } from '../http/browser-cookies.ts';
 import type { CsrfTokens } from './csrf-tokens.ts';
 import { createErrorHandler, errorMessages, wayOn } from './error-page.ts';
 import { errorsByField, rawField, readForm } from './forms.ts';
@@ -10,7 +9,7 @@ import { type FindLayoutUser, type Layout, type LayoutUser, type PageLink, rende
 import { type HtmlOptions, sendHtml } from './response-headers.ts';
 import type { FindSignedIn, SignedIn } from './signed-in.ts';
 
-export interface Page extends HtmlOptions, Omit<Layout, 'user' | 'codesLeft'> {
+export interface Page extends HtmlOptions, Omit<Layout, 'user'> {
   /**
    * The value to which the CSRF token of the page is bound. Default: the id of the session, or `anonymous`, which no
    * form accepts. A page with a form for users who are not signed in must therefore set this value.
@@ -48,19 +47,14 @@ export interface FormOptions {
   readonly returnTo?: (request: Request) => string;
 }
 
-export interface SiteOptions {
+interface SiteOptions {
   readonly findSignedIn: FindSignedIn;
   readonly csrfTokens: CsrfTokens;
-  readonly cookies: BrowserCookies;
 }
-
-/** The cookie with the number of recovery codes that are left, from a sign-in with one to the next page. */
-const codesLeftCookie = '_codes';
-const codesLeftSeconds = 3600;
 
 export type Site = ReturnType<typeof createSite>;
 
-export function createSite({ findSignedIn, csrfTokens, cookies }: SiteOptions) {
+export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
   const toLayoutUser = (response: Response, signedIn: SignedIn | undefined): LayoutUser | undefined =>
     signedIn && {
       name: signedIn.account.name ?? signedIn.account.username,
@@ -75,14 +69,6 @@ export function createSite({ findSignedIn, csrfTokens, cookies }: SiteOptions) {
     return toLayoutUser(response, signedIn);
   };
 
-  /** Returns what `noticeCodesLeft` has noted, once. */
-  const takeCodesLeft = (response: Response): number | undefined => {
-    const value = cookies.get(response.req, response, codesLeftCookie);
-    if (!value) return undefined;
-    cookies.set(response.req, response, { name: codesLeftCookie, value: '' });
-    return /^\d{1,2}$/.test(value) ? Number(value) : undefined;
-  };
-
   /** Sends a page. `renderPage` documents the parameter `template`. */
   const show = async (response: Response, template: string, data: object, page: Page): Promise<void> => {
     const { req: request } = response;
@@ -91,7 +77,7 @@ export function createSite({ findSignedIn, csrfTokens, cookies }: SiteOptions) {
     const html = renderPage(
       template,
       { path: request.path, ...data, csrf, errors: errorsByField(page.validationErrors ?? []) },
-      { ...page, user: toLayoutUser(response, signedIn), codesLeft: signedIn && takeCodesLeft(response) },
+      { ...page, user: toLayoutUser(response, signedIn) },
     );
     sendHtml(response, html, page);
   };
@@ -135,10 +121,6 @@ export function createSite({ findSignedIn, csrfTokens, cookies }: SiteOptions) {
       show(response, template, { ...data, button, cancel, isDangerous, hidden }, { script: true, ...page }),
 
     findLayoutUser,
-
-    /** The next page says how many recovery codes are left after a sign-in with one, and what to do. */
-    noticeCodesLeft: (request: Request, response: Response, codes: number): void =>
-      cookies.set(request, response, { name: codesLeftCookie, value: String(codes), maxAge: codesLeftSeconds }),
 
     /** A form that needs no sign-in. `csrfContext` must return the CSRF context of the page with the form. */
     form: (csrfContext: (request: Request) => string, handler: RequestHandler): RequestHandler[] => [

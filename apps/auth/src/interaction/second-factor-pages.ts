@@ -117,7 +117,6 @@ export function secondFactorRoutes(services: PageServices): Router {
     if (factor === 'recovery code') {
       const { recoveryCodes } = await factors.list(account.id);
       await services.emails.sendFactorChanged(account, `A recovery code was used (${recoveryCodes} left)`);
-      site.noticeCodesLeft(request, response, recoveryCodes);
     }
     await complete(request, response, user, used ? 'pop' : 'otp');
   };
