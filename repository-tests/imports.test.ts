@@ -124,13 +124,13 @@ describe('modules of an app', () => {
       'app.ts',
       'interaction/sign-in/browser-session.ts',
       'interaction/sign-in/start-session.ts',
-      'page-services.ts',
+      'services.ts',
     ]);
     expect(importersOf(`${signIn}start-session.ts`)).toEqual([
       'interaction/second-factor-pages.ts',
       'interaction/sign-in/sign-in-context.ts',
       'interaction/sign-in/sign-in-pages.ts',
-      'page-services.ts',
+      'services.ts',
     ]);
     const startsSession = /\b(startSession|askForMissingFactor|addFactorToSession)\b/;
     expect(

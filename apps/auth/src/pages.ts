@@ -13,8 +13,8 @@ import { emailVerificationRoutes } from './interaction/sign-in/email-verificatio
 import { passwordResetRoutes } from './interaction/sign-in/password-reset-routes.ts';
 import { createSignInPages } from './interaction/sign-in/sign-in-pages.ts';
 import { createSocialRoutes } from './interaction/sign-in/social-routes.ts';
-import { createPageServices, type PageDependencies } from './page-services.ts';
-import { createPortal, createSignInDestination } from './portal/portal.ts';
+import { createPortal } from './portal/portal.ts';
+import { createPageServices, type PageDependencies } from './services.ts';
 
 export function createPages(options: PageDependencies) {
   const services = createPageServices(options);
@@ -26,7 +26,7 @@ export function createPages(options: PageDependencies) {
     interactionRoutes(services, signInPages),
     devicePages(services),
     secondFactorRoutes(services),
-    directSignInRoutes(services, signInPages, createSignInDestination(services)),
+    directSignInRoutes(services, signInPages),
     passwordResetRoutes(services),
     emailVerificationRoutes(services),
     accountRoutes(services, social.begin),

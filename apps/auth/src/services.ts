@@ -1,4 +1,5 @@
-// Creates the stores of accounts and facilities, their e-mails and the limits (part of app.ts).
+// Creates the stores of accounts and facilities, their e-mails and the limits, and what several pages use. A page names
+// those of these services that it uses.
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { createAccountEmails } from './accounts/account-emails.ts';
@@ -18,8 +19,19 @@ import { addressKey, nameKey } from './guard/keys.ts';
 import { createSignInGuard } from './guard/sign-in-guard.ts';
 import { createUsageLimit } from './guard/usage-limit.ts';
 import { createUserCodeGuard } from './guard/user-code-guard.ts';
+import { createCsrfTokens } from './html/csrf-tokens.ts';
+import { createSite } from './html/site.ts';
+import type { BrowserCookies } from './http/browser-cookies.ts';
 import { createConsentStore } from './interaction/consent/consent-store.ts';
+import { createBrowserSessions } from './interaction/sign-in/browser-session.ts';
+import { createDeviceCookies } from './interaction/sign-in/device-cookie.ts';
 import { createSessionStore } from './interaction/sign-in/session-store.ts';
+import { createStartSession } from './interaction/sign-in/start-session.ts';
+import type { ConsentGrants } from './oidc/authorization/consent-grants.ts';
+import type { FindDeviceRequest } from './oidc/authorization/device-sign-in.ts';
+import type { Interactions } from './oidc/authorization/interactions.ts';
+import type { ScopeTable } from './oidc/scopes.ts';
+import type { ProviderSessions } from './oidc/sessions.ts';
 import { createMailer } from './outbox/mailer.ts';
 import type { Outbox } from './outbox/outbox.ts';
 import { createFacilityEmails } from './portal/facility-emails.ts';
@@ -28,6 +40,7 @@ import { createInvitationStore } from './portal/invitations/invitation-store.ts'
 import { createInvitations } from './portal/invitations/invitations.ts';
 import { createMemberStore } from './portal/members/member-store.ts';
 import { createSubmittedForms } from './portal/tokens/submitted-form-store.ts';
+import type { SocialProviders } from './social/settings.ts';
 
 export type Services = ReturnType<typeof createServices>;
 
@@ -115,4 +128,31 @@ export function createServices({
       factorLimit: createUsageLimit(createCounter, { name: 'factor-mail', limit: 3, windowSeconds: 86_400 }),
     }),
   };
+}
+
+export interface PageDependencies {
+  readonly config: AuthConfig;
+  readonly db: Database;
+  readonly audit: Audit;
+  readonly outbox: Outbox;
+  readonly scopes: ScopeTable;
+  readonly providers: SocialProviders;
+  readonly cookies: BrowserCookies;
+  readonly interactions: Interactions;
+  readonly providerSessions: ProviderSessions;
+  readonly grants: ConsentGrants;
+  readonly findDeviceRequest: FindDeviceRequest;
+  readonly services: Services;
+}
+
+export type PageServices = ReturnType<typeof createPageServices>;
+
+export function createPageServices(options: PageDependencies) {
+  const { config, cookies, providerSessions, services } = options;
+  const sessions = createBrowserSessions({ ...services, providerSessions });
+  const devices = createDeviceCookies(cookies, config);
+  const csrfTokens = createCsrfTokens(cookies, config);
+  const site = createSite({ findSignedIn: sessions.current, csrfTokens });
+  const all = { ...options, ...services, sessions, devices, csrfTokens, site };
+  return { ...all, ...createStartSession(all) };
 }

@@ -1,5 +1,4 @@
 // Serves the page that sets up an authenticator app. A cookie keeps the key until the user has typed the first code.
-
 import { createSecretBox } from '@bay-booking/service/secret-box';
 import type { Request, Response } from 'express';
 import { appLinkOf, createRecoveryCodes, createSecret, qrCodeOf, stepOfCode } from '../factors/codes.ts';
@@ -7,7 +6,7 @@ import { codeField, field, fieldErrors, queryText } from '../html/forms.ts';
 import { localPath, securityPath as path } from '../html/local-path.ts';
 import type { SignedIn } from '../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../html/site.ts';
-import type { PageServices } from '../page-services.ts';
+import type { PageServices } from '../services.ts';
 import { type FirstFactorCode, mailCodeEnded } from './first-factor-code.ts';
 
 /** The cookie with the encrypted key of a set-up that is not finished. */

@@ -2,7 +2,6 @@
 //
 // Somebody else may have known the old password, so every other session is signed out and clients lose their access.
 // The user can keep the access that clients got in the current session.
-
 import type { Request, Response } from 'express';
 import { validatePasswordLength } from '../accounts/password-policy.ts';
 import { maxPasswordLength } from '../accounts/passwords.ts';
@@ -11,7 +10,7 @@ import { field, fieldErrors, rawField, tooMany } from '../html/forms.ts';
 import { hashNewPassword } from '../html/new-password.ts';
 import { missingProofPath } from '../html/signed-in.ts';
 import type { SignedInHandler } from '../html/site.ts';
-import type { PageServices } from '../page-services.ts';
+import type { PageServices } from '../services.ts';
 import type { ShowAccount } from './page.ts';
 
 const wrongPassword = 'The current password is wrong.';

@@ -1,9 +1,8 @@
 // Serves the pages where users export and delete their account.
-
 import { type Response, Router } from 'express';
 import { findSolelyOwned, type OwnedFacility } from '../facilities/membership-store.ts';
 import type { SignedInHandler } from '../html/site.ts';
-import type { PageServices } from '../page-services.ts';
+import type { PageServices } from '../services.ts';
 import { deleteAccount } from './deletion-store.ts';
 import { exportAccount } from './export-store.ts';
 

@@ -1,11 +1,10 @@
 // Asks for a mailed code before somebody with a password only can add the first factor of an account.
-
 import type { Request, Response } from 'express';
 import type { FactorSetUp } from '../factors/store.ts';
 import { codeField, field, tooMany } from '../html/forms.ts';
 import type { SignedIn } from '../html/signed-in.ts';
 import type { FormState } from '../html/site.ts';
-import type { PageServices } from '../page-services.ts';
+import type { PageServices } from '../services.ts';
 
 export const mailCodeEnded =
   'The code from the e-mail has expired, or too many wrong codes were entered. Request a new code.';

@@ -1,5 +1,4 @@
 // Shows the page "Your account" with the profile, the connected applications, the sessions and the ways to sign in.
-
 import type { Response } from 'express';
 import { mayLinkIdentities } from '../accounts/social-identity-store.ts';
 import { roleNames } from '../facilities/roles.ts';
@@ -7,7 +6,7 @@ import { queryText, textOfKey } from '../html/forms.ts';
 import type { SignedIn } from '../html/signed-in.ts';
 import type { FormState } from '../html/site.ts';
 import { describeScopes } from '../interaction/consent/scope-descriptions.ts';
-import type { PageServices } from '../page-services.ts';
+import type { PageServices } from '../services.ts';
 import { titleOfProvider } from '../social/settings.ts';
 import { describeBrowser } from './browser-name.ts';
 

@@ -1,5 +1,4 @@
 // Serves the page "Your account" and the forms with which users change their own account.
-
 import { type Response, Router } from 'express';
 import { validateName } from '../accounts/field-rules.ts';
 import { mayLinkIdentities } from '../accounts/social-identity-store.ts';
@@ -7,13 +6,14 @@ import { type FormError, field, idField } from '../html/forms.ts';
 import type { SignedIn } from '../html/signed-in.ts';
 import type { SignedInHandler } from '../html/site.ts';
 import type { SocialRoutes } from '../interaction/sign-in/social-routes.ts';
-import type { PageServices } from '../page-services.ts';
+import type { PageServices } from '../services.ts';
 import { otherPurposes } from '../social/store.ts';
 import { createPasswordChange } from './change-password.ts';
 import { createAccountPage } from './page.ts';
 
 export function accountRoutes(services: PageServices, beginSocial: SocialRoutes['begin']): Router {
   const { site, accounts, socialIdentities, sessionStore, consents, emails, audit } = services;
+
   const show = createAccountPage(services);
   const showError = (response: Response, signedIn: SignedIn, status: number, error: FormError): Promise<void> =>
     show(response, signedIn, { validationErrors: [error], status });

@@ -1,5 +1,4 @@
 // Serves the page "Sign-in security", where users set up and remove passkeys, an authenticator app and recovery codes.
-
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { validateName } from '../accounts/field-rules.ts';
 import { hasUnconfirmedAddress } from '../accounts/store.ts';
@@ -9,7 +8,7 @@ import { type FormError, field, idField, queryText, rawField, textOfKey } from '
 import { securityPath as path } from '../html/local-path.ts';
 import { missingProofPath, type SignedIn } from '../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../html/site.ts';
-import type { PageServices } from '../page-services.ts';
+import type { PageServices } from '../services.ts';
 import { type CompleteSetUp, createAuthenticatorSetUp, returnPathOf, withReturn } from './authenticator-set-up.ts';
 import { describeBrowser } from './browser-name.ts';
 import { createFirstFactorCode, mailCodeEnded } from './first-factor-code.ts';
@@ -33,6 +32,7 @@ const requiredText =
 
 export function securityRoutes(services: PageServices): Router {
   const { site, factors, emails, audit, config, sessionStore, addFactorToSession } = services;
+
   const code = createFirstFactorCode(services);
   const { mailCodeField, sendCode, checkMailCode, proofOf } = code;
 

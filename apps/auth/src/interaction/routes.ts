@@ -1,12 +1,11 @@
 // Serves the pages of an authorization request, where the user signs in, registers, gives consent or cancels
 // (specification, "Authorization code flow", step 2). Then the browser returns to the authorization endpoint.
-
 import type { Request, Response } from 'express';
 import { Router } from 'express';
 import { freshSignInPath, missingFactorPath, signInPath } from '../html/local-path.ts';
 import { hasTwoFactors } from '../html/signed-in.ts';
 import type { Interaction } from '../oidc/authorization/interactions.ts';
-import type { PageServices } from '../page-services.ts';
+import type { PageServices } from '../services.ts';
 import { createConsentPage } from './consent/consent-page.ts';
 import { providerLinks, type SignInContext } from './sign-in/sign-in-context.ts';
 import type { SignInPages } from './sign-in/sign-in-pages.ts';
@@ -16,6 +15,7 @@ const csrfContext = (request: Request): string => String(request.params.uid);
 
 export function interactionRoutes(services: PageServices, signInPages: SignInPages): Router {
   const { interactions, site, providers, sessions, factors, askForMissingFactor } = services;
+
   const consentPage = createConsentPage(services);
   const signInContextOf = async (interaction: Interaction): Promise<SignInContext> => {
     const base = `/interaction/${interaction.uid}`;

@@ -1,5 +1,4 @@
 // Serves the page that asks a user whose sign-in is pending for the account's second factor.
-
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Account } from '../accounts/store.ts';
 import type { PendingSignIn } from '../factors/pending-sign-in-store.ts';
@@ -8,7 +7,7 @@ import { codeField, queryText, rawField, tooMany } from '../html/forms.ts';
 import { localPath, secondFactorPath, signInPath } from '../html/local-path.ts';
 import { hasTwoFactors } from '../html/signed-in.ts';
 import type { FormState } from '../html/site.ts';
-import type { PageServices } from '../page-services.ts';
+import type { PageServices } from '../services.ts';
 import { destinationOf, signInPageOf } from './sign-in/sign-in-context.ts';
 import { mfa, pendingSignInCookie } from './sign-in/start-session.ts';
 

@@ -1,6 +1,5 @@
 // Serves `/portal`: the page or list of the facilities of owners and staff, the tokens of service accounts, and for all
 // other users an explanation how to get a role.
-
 import { Router } from 'express';
 import { roleNames } from '../facilities/roles.ts';
 import { queryText } from '../html/forms.ts';

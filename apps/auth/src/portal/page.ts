@@ -1,6 +1,5 @@
 // Provides what all pages of the portal need: the layout, the access checks, and forms that keep their input if the
 // user must sign in first.
-
 import { isText } from '@bay-booking/common/text';
 import { type Request, type Response, Router } from 'express';
 import type { Actor } from '../clients/personal-access-token-store.ts';
@@ -11,7 +10,7 @@ import { missingFactorPath, signInPath } from '../html/local-path.ts';
 import type { PageLink } from '../html/render.ts';
 import { hasTwoFactors, type SignedIn } from '../html/signed-in.ts';
 import type { ConfirmationPage, FormOptions, Page, SignedInHandler } from '../html/site.ts';
-import type { PageServices } from '../page-services.ts';
+import type { PageServices } from '../services.ts';
 import type { FacilityOfAccount } from './members/member-store.ts';
 import { isManaging, type ManagingRole } from './rules.ts';
 

@@ -1,16 +1,14 @@
 // Assembles the routes of the portal, where owners and staff manage the members of their facility, and service accounts
 // manage their personal access tokens (specification, "Bookings API access"; docs/portal.md).
-
 import { Router } from 'express';
-import type { NameDestination } from '../interaction/sign-in/direct-sign-in-routes.ts';
-import type { PageServices } from '../page-services.ts';
+import type { PageServices } from '../services.ts';
 import { facilityRoutes } from './facility/facility-pages.ts';
 import { historyRoutes } from './facility/history-pages.ts';
 import { homeRoutes } from './home-pages.ts';
 import { acceptanceRoutes } from './invitations/acceptance-pages.ts';
 import { invitationRoutes } from './invitations/invitation-pages.ts';
 import { memberRoutes } from './members/member-pages.ts';
-import { createPortalPages, facilityPath } from './page.ts';
+import { createPortalPages } from './page.ts';
 import { facilityTokenRoutes } from './tokens/facility-token-pages.ts';
 import { createSecretPage } from './tokens/secret-page.ts';
 import { tokenChangeRoutes } from './tokens/token-change-pages.ts';
@@ -45,19 +43,3 @@ export function createPortal(pageServices: PageServices): Router {
   );
   return router;
 }
-
-/** Finds the name of the facility or page that a user opens by signing in, for the sign-in page. */
-// Only members of a facility, and users with the link of an invitation, see the name of the facility.
-export const createSignInDestination =
-  ({ invitationStore, members }: PageServices): NameDestination =>
-  async (path, signedIn) => {
-    const { pathname, searchParams } = new URL(path, 'http://local.invalid');
-    if (pathname !== '/portal' && !pathname.startsWith('/portal/')) return undefined;
-    if (pathname === '/portal/invitation') {
-      const invitation = await invitationStore.findByToken(searchParams.get('token') ?? '');
-      if (invitation) return invitation.facilityName;
-    }
-    const facilities = signedIn ? await members.findFacilities(signedIn.account.id) : [];
-    const facility = facilities.find(({ id }) => `${pathname}/`.startsWith(`${facilityPath(id)}/`));
-    return facility?.name ?? 'the portal';
-  };

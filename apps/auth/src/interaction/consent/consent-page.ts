@@ -1,11 +1,10 @@
 // Shows the consent page of an authorization request, and stores the decision of the user.
-
 import type { Request, Response } from 'express';
 import { field, fields } from '../../html/forms.ts';
 import type { GrantOwner } from '../../oidc/authorization/consent-grants.ts';
 import { type Interaction, InteractionExpired } from '../../oidc/authorization/interactions.ts';
 import { offlineAccess } from '../../oidc/scopes.ts';
-import type { PageServices } from '../../page-services.ts';
+import type { PageServices } from '../../services.ts';
 import { describeScopes } from './scope-descriptions.ts';
 
 export function createConsentPage({ site, grants, consents, scopes, audit }: PageServices) {

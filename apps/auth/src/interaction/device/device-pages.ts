@@ -1,13 +1,12 @@
 // Serves the page where a user enters the code of a device, and the page where the user allows or denies the sign-in
 // (RFC 8628 section 3.3). If the user allows it, sign-in and consent follow as for an authorization request.
-
 import { type Request, type Response, Router } from 'express';
 import type { ErrorMessage } from '../../html/error-page.ts';
 import { field, queryText, tooMany } from '../../html/forms.ts';
 import type { FormState } from '../../html/site.ts';
 import { type DeviceRequest, formatUserCode } from '../../oidc/authorization/device-sign-in.ts';
 import { routes } from '../../oidc/paths.ts';
-import type { PageServices } from '../../page-services.ts';
+import type { PageServices } from '../../services.ts';
 
 export const deviceMessages = {
   denied: {
@@ -37,6 +36,7 @@ const maxLength = 20;
 
 export function devicePages(services: PageServices): Router {
   const { site, sessions, csrfTokens, userCodeGuard, findDeviceRequest, audit } = services;
+
   /** Returns the address, and the session or else the browser, for which wrong codes are counted. */
   const guardKeysOf = async (request: Request, response: Response) => {
     const signedIn = await sessions.current(request, response);

@@ -1,27 +1,20 @@
 // Serves the pages where users sign in or register without a client, and sign out. After signing in, a user returns to
 // the page in the query parameter `return`.
-
 import type { Request, Response } from 'express';
 import { Router } from 'express';
 import { queryText } from '../../html/forms.ts';
 import { localPath } from '../../html/local-path.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
-import type { PageServices } from '../../page-services.ts';
+import type { PageServices } from '../../services.ts';
 import type { SocialProvider } from '../../social/provider.ts';
 import { providerLinks, type SignInContext } from './sign-in-context.ts';
 import { passkeyOptionsPath, type SignInPages } from './sign-in-pages.ts';
 
-/** Returns the name of the facility or page at a path, for the sign-in page. Undefined if there is none. */
-export type NameDestination = (path: string, signedIn: SignedIn | undefined) => Promise<string | undefined>;
-
 const csrfContext = 'sign-in';
 
-export function directSignInRoutes(
-  services: PageServices,
-  signInPages: SignInPages,
-  nameDestination: NameDestination,
-): Router {
+export function directSignInRoutes(services: PageServices, signInPages: SignInPages): Router {
   const { site, sessions, providers, passkeys, socialIdentities, audit } = services;
+
   /** A user who is signed in can confirm it at the linked providers that can make them sign in again. */
   const findProviders = async (confirming: SignedIn | undefined): Promise<readonly SocialProvider[]> => {
     if (!confirming) return [...providers.values()];
@@ -45,7 +38,7 @@ export function directSignInRoutes(
     return {
       signIn: `/sign-in${query}`,
       register: `/register${query}`,
-      destination: await nameDestination(returnTo, signedIn),
+      destination: /^\/portal(?![\w-])/.test(returnTo) ? 'the portal' : undefined,
       providers: providerLinks(await findProviders(reauthenticate), '', query),
       csrfContext,
       // The next redirects lead to the client.

@@ -2,12 +2,11 @@
 //
 // Opening the link changes nothing, because mail scanners also open links. One button of the page confirms the address.
 // The other one removes every way to sign in to an account that somebody else has registered with the address.
-
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { LinkOwner } from '../../accounts/one-time-link-store.ts';
 import { queryText } from '../../html/forms.ts';
 import type { MessagePage } from '../../html/site.ts';
-import type { PageServices } from '../../page-services.ts';
+import type { PageServices } from '../../services.ts';
 import { titleOfProvider } from '../../social/settings.ts';
 
 const csrfContext = 'verify-email';
@@ -35,6 +34,7 @@ const linkExpired: MessagePage = {
 
 export function emailVerificationRoutes(services: PageServices): Router {
   const { site, accounts, emails, links, factors, socialIdentities, providers, sessionStore, audit } = services;
+
   const tokenOf = (request: Request): string => queryText(request, 'token') ?? '';
 
   const showConfirmation = async (request: Request, response: Response, owner: LinkOwner): Promise<void> => {

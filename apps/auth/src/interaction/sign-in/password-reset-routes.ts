@@ -1,13 +1,12 @@
 // Serves the pages for a forgotten password. The user requests a link by e-mail, and chooses a new password with it.
 //
 // The response to the request for a link does not reveal whether the account exists.
-
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Account } from '../../accounts/store.ts';
 import { field, queryText, tooMany } from '../../html/forms.ts';
 import { hashNewPassword } from '../../html/new-password.ts';
 import type { FormState, MessagePage, SignedInHandler } from '../../html/site.ts';
-import type { PageServices } from '../../page-services.ts';
+import type { PageServices } from '../../services.ts';
 
 const csrfContext = 'password-reset';
 const purpose = 'reset-password';
@@ -25,6 +24,7 @@ const linkExpired: MessagePage = {
 export function passwordResetRoutes(services: PageServices): Router {
   const { site, accounts, links, emails, sessionStore, tokenStore, audit } = services;
   const { resetLinkLimit, newPasswordLimit, attempts, startSession } = services;
+
   const showRequest = (response: Response, state: FormState = {}): Promise<void> => {
     const username = field(response.req, 'username');
     return site.show(response, 'reset-request', { username }, { title: 'Reset your password', csrfContext, ...state });

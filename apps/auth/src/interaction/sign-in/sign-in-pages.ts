@@ -2,7 +2,6 @@
 //
 // The response to a failed sign-in does not reveal whether the account exists (docs/behaviour-auth.md, "Sign-in
 // protection").
-
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { validateEmailAddress, validateName } from '../../accounts/field-rules.ts';
 import { validatePasswordLength } from '../../accounts/password-policy.ts';
@@ -21,7 +20,7 @@ import { hashNewPassword } from '../../html/new-password.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState } from '../../html/site.ts';
 import { readName } from '../../input/username.ts';
-import type { PageServices } from '../../page-services.ts';
+import type { PageServices } from '../../services.ts';
 import type { FindSignInContext, SignInContext } from './sign-in-context.ts';
 import { mfa } from './start-session.ts';
 
@@ -35,6 +34,7 @@ export type SignInPages = ReturnType<typeof createSignInPages>;
 export function createSignInPages(services: PageServices) {
   const { site, accounts, factors, devices, signIn, passkeys, attempts, startSession } = services;
   const { confirmationCodes, registrationLimit, emails, audit } = services;
+
   const showSignIn = async (
     response: Response,
     context: SignInContext,

@@ -1,12 +1,11 @@
 // Serves the sign-in at a social provider: the redirect to the provider and the callback (specification, "Social
 // identity provider login").
-
 import { type Request, type Response, Router } from 'express';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import { errorMessages, wayOn } from '../../html/error-page.ts';
 import { queryText } from '../../html/forms.ts';
 import { freshSignInPath, localPath, signInPath } from '../../html/local-path.ts';
-import type { PageServices } from '../../page-services.ts';
+import type { PageServices } from '../../services.ts';
 import { createAuthorizationFlow, type Freshness, newBrowserSecret } from '../../social/authorization-flow.ts';
 import { titleOfProvider } from '../../social/settings.ts';
 import { type FlowPurpose, otherPurposes } from '../../social/store.ts';
@@ -23,6 +22,7 @@ export type SocialRoutes = ReturnType<typeof createSocialRoutes>;
 export function createSocialRoutes(services: PageServices) {
   const { cookies, interactions, providers, site, sessions } = services;
   const { socialIdentities, audit, emails, factors, startSession } = services;
+
   const authorizationFlow = createAuthorizationFlow(services);
   const showFailure = (response: Response, name: string, purpose: FlowPurpose, failure: Failure): Promise<void> =>
     site.showMessage(response, failurePage(name, titleOfProvider(providers, name), purpose, failure));

@@ -1,6 +1,5 @@
 // Serves the page of a facility with its service accounts, team and open invitations, and the form to invite members
 // (specification, "Bookings API access", step 1).
-
 import { type Response, Router } from 'express';
 import { validateEmailAddress } from '../../accounts/field-rules.ts';
 import { describeRole, roleNames } from '../../facilities/roles.ts';
@@ -82,6 +81,7 @@ function describeMembers(members: readonly Member[], ownAccountId: string, facil
 
 export function facilityRoutes(services: PortalServices): Router {
   const { audit, members, facilityEmails, invitationStore, invitations, pages } = services;
+
   const showFacility = async (
     response: Response,
     { signedIn, facility }: ManagerContext,

@@ -1,5 +1,4 @@
 // Serves the history of a facility: who changed what, when and from which IP address.
-
 import { Router } from 'express';
 import { queryText } from '../../html/forms.ts';
 import { breadcrumbsBelowFacility, type PortalServices } from '../page.ts';

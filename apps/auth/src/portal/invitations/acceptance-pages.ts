@@ -1,6 +1,5 @@
 // Serves the pages that the link of an invitation opens. A new user chooses a name and a password. A user with an
 // account signs in and accepts.
-
 import { type Request, type Response, Router } from 'express';
 import { validateName } from '../../accounts/field-rules.ts';
 import { validatePasswordLength } from '../../accounts/password-policy.ts';
@@ -31,6 +30,7 @@ const pathOf = (token: string): string => `/portal/invitation?token=${encodeURIC
 export function acceptanceRoutes(services: PortalServices): Router {
   const { site, sessions, accounts, invitationStore, acceptances, audit } = services;
   const { facilityEmails, newPasswordLimit, startSession, pages } = services;
+
   const showRefusal = (response: Response, status: number, title: string, text: string): Promise<void> =>
     site.showMessage(response, {
       status,

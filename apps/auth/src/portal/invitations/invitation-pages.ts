@@ -1,5 +1,4 @@
 // Handles the buttons that send an invitation again and that withdraw it, after a confirmation.
-
 import { type Response, Router } from 'express';
 import { roleNames } from '../../facilities/roles.ts';
 import { setRetryAfterAndExplain } from '../../html/forms.ts';

@@ -1,6 +1,5 @@
 // Serves the page of a member, and those where an owner or staff changes or revokes the role or resets the second
 // factors. Each of these first shows the consequences.
-
 import { type Request, type Response, Router } from 'express';
 import { describeRole, type FacilityRole, roleNames } from '../../facilities/roles.ts';
 import { field } from '../../html/forms.ts';

@@ -1,6 +1,5 @@
 // Serves the pages where owners and staff see the personal access tokens of the facility's service accounts, and revoke
 // one.
-
 import { Router } from 'express';
 import { queryText, textOfKey } from '../../html/forms.ts';
 import { actorOf, breadcrumbsOfFacilityPage, idParameter, type ManagerHandler, type PortalServices } from '../page.ts';

@@ -1,5 +1,4 @@
 // Shows a new client secret once, with `curl` commands that use it.
-
 import type { Response } from 'express';
 import type { TokenAccess } from '../../clients/metadata.ts';
 import type { NewSecret } from '../../clients/personal-access-token-store.ts';

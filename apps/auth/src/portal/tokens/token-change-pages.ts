@@ -1,6 +1,5 @@
 // Serves the pages where a service account rotates and revokes its personal access tokens. Each page first shows the
 // consequences for the software that uses the token.
-
 import { randomToken } from '@bay-booking/service/secret-box';
 import { type Request, type Response, Router } from 'express';
 import type { PersonalAccessToken } from '../../clients/personal-access-token-store.ts';
@@ -38,6 +37,7 @@ const overlaps = [
 
 export function tokenChangeRoutes(services: PortalServices, secretPage: SecretPage): Router {
   const { tokenStore, members, submittedForms, site, facilityEmails, pages } = services;
+
   const showEnded = (response: Response): Promise<void> =>
     site.showMessage(response, {
       status: 409,

@@ -1,6 +1,5 @@
 // Serves the page with the facilities and the personal access tokens of a service account, and the form that creates a
 // token (specification, "Bookings API access", step 2).
-
 import { randomToken } from '@bay-booking/service/secret-box';
 import { type Response, Router } from 'express';
 import { validateName } from '../../accounts/field-rules.ts';
