@@ -26,8 +26,6 @@ export interface ConfirmationCodesOptions {
   readonly limit: UsageLimit;
 }
 
-export type ConfirmationCodes = ReturnType<typeof createConfirmationCodes>;
-
 export function createConfirmationCodes({ db, config, mailer, limit }: ConfirmationCodesOptions) {
   // A reader of the database could guess the six digits of a plain hash.
   const hmacOf = (sessionId: string, code: string, key = config.encryptionKey): string =>

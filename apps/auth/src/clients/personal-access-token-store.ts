@@ -60,8 +60,6 @@ const tokenColumns = `c.id as "clientId", coalesce(c.name, '') as name, c.create
 
 export const maxActiveTokens = 50;
 
-export type TokenStore = ReturnType<typeof createTokenStore>;
-
 export function createTokenStore({
   db,
   audit,

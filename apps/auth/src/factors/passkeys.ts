@@ -10,12 +10,6 @@ import type { FactorStore, NewPasskey, StoredPasskey } from './store.ts';
 /** Where a challenge is valid: to sign in, or for one account. */
 type Purpose = 'sign-in' | `factor of ${string}` | `set-up of ${string}`;
 
-export interface UsedPasskey {
-  readonly passkey: StoredPasskey;
-  /** Whether the passkey has checked who the user is, for example with a fingerprint or a PIN. */
-  readonly isUserVerified: boolean;
-}
-
 /** A sign-in page may be open for an hour, as long as an interaction lasts. */
 const challengeSeconds = 3600;
 const nonceBytes = 16;
@@ -24,8 +18,6 @@ const ceremonyTimeoutMs = 5 * 60_000;
 
 /** A program that only requests tokens never needs this module, which takes 5 MB. */
 const webauthn = () => import('@simplewebauthn/server');
-
-export type Passkeys = ReturnType<typeof createPasskeys>;
 
 export function createPasskeys(
   { issuer, encryptionKeys }: Pick<AuthConfig, 'issuer' | 'encryptionKeys'>,
@@ -71,7 +63,8 @@ export function createPasskeys(
       userVerification: isAlone ? 'required' : 'preferred',
     });
 
-  const use = async (response: string, purpose: Purpose): Promise<UsedPasskey | undefined> => {
+  /** `isUserVerified`: the passkey has checked who the user is, for example with a fingerprint or a PIN. */
+  const use = async (response: string, purpose: Purpose) => {
     const parsed = parse<AuthenticationResponseJSON>(response);
     const passkey = typeof parsed?.id === 'string' ? await findPasskey(parsed.id) : undefined;
     if (!parsed || !passkey) return undefined;
@@ -95,7 +88,7 @@ export function createPasskeys(
 
     secondFactorOptions: (accountId: string, passkeys: readonly StoredPasskey[]) =>
       requestOptions(`factor of ${accountId}`, passkeys, false),
-    async useAsSecondFactor(accountId: string, response: string): Promise<UsedPasskey | undefined> {
+    async useAsSecondFactor(accountId: string, response: string) {
       const used = await use(response, `factor of ${accountId}`);
       return used?.passkey.accountId === accountId ? used : undefined;
     },

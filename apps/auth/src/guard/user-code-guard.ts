@@ -12,8 +12,6 @@ export interface UserCodeKeys {
   readonly session: string | undefined;
 }
 
-export type UserCodeGuard = ReturnType<typeof createUserCodeGuard>;
-
 export function createUserCodeGuard(createCounter: FailureCounterFactory) {
   const byAddress = createCounter({ name: 'user-code-address', ...limits });
   const bySession = createCounter({ name: 'user-code-session', ...limits });

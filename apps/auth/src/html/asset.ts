@@ -9,13 +9,7 @@ import { Router } from 'express';
 
 const yearSeconds = 365 * 24 * 3600;
 
-interface Asset {
-  readonly path: string;
-  readonly type: string;
-  readonly content: Buffer;
-}
-
-function createAsset(name: string, type: string, content: Buffer): Asset {
+function createAsset(name: string, type: string, content: Buffer) {
   const hash = createHash('sha256').update(content).digest('base64url').slice(0, 12);
   return { path: `/assets/${hash}/${name}`, type, content };
 }

@@ -71,11 +71,6 @@ const common = { time, formatDuration, displayAddress, inputs };
 
 /** `template` is the name of a template in views/, or a path below src/ such as `/portal/views/home`. */
 export const renderPage = (template: string, data: object, layout: Layout): string =>
-  eta.render(template.startsWith('/') ? template : `/html/views/${template}`, {
-    ...common,
-    ...data,
-    layout,
-    assets,
-  });
+  eta.render(template.startsWith('/') ? template : `/html/views/${template}`, { ...common, ...data, layout, assets });
 
 export const renderEmail = (email: object): string => eta.render('/html/views/email', email);

@@ -47,14 +47,7 @@ export interface FormOptions {
   readonly returnTo?: (request: Request) => string;
 }
 
-interface SiteOptions {
-  readonly findSignedIn: FindSignedIn;
-  readonly csrfTokens: CsrfTokens;
-}
-
-export type Site = ReturnType<typeof createSite>;
-
-export function createSite({ findSignedIn, csrfTokens }: SiteOptions) {
+export function createSite({ findSignedIn, csrfTokens }: { findSignedIn: FindSignedIn; csrfTokens: CsrfTokens }) {
   const toLayoutUser = (response: Response, signedIn: SignedIn | undefined): LayoutUser | undefined =>
     signedIn && {
       name: signedIn.account.name ?? signedIn.account.username,

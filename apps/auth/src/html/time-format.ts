@@ -1,16 +1,10 @@
 // Formats times and durations for pages and e-mails.
 
-export interface FormattedTime {
-  readonly iso: string;
-  readonly text: string;
-  /** For tables, whose page names the time zone once. */
-  readonly textWithoutZone: string;
-  /** Whether the time stays in its time zone. Otherwise, browser/page.js converts it to that of the user. */
-  readonly keepsZone: boolean;
-}
-
-/** Formats a time like `5 Mar 2026, 10:00 UTC`, or in the time zone of a facility. */
-export const formatTime = (date: Date, timeZone?: string): FormattedTime => {
+/**
+ * Formats a time like `5 Mar 2026, 10:00 UTC`, or in the time zone of a facility. `textWithoutZone` is for tables, whose
+ * page names the time zone once. If not `keepsZone`, browser/page.js converts the time to the time zone of the user.
+ */
+export const formatTime = (date: Date, timeZone?: string) => {
   const zone = timeZone ?? 'UTC';
   const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: zone });
   const textWithoutZone = format.format(date);

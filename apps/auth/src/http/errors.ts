@@ -5,10 +5,7 @@ import { noteCause, type RequestLocals } from '@bay-booking/service/http/app';
 import type { MalformedRequestResponder } from '@bay-booking/service/http/malformed-request';
 import type { ErrorRequestHandler } from 'express';
 
-export const serverError = {
-  error: 'server_error',
-  error_description: 'the request could not be served',
-} as const;
+export const serverError = { error: 'server_error', error_description: 'the request could not be served' } as const;
 
 /** Must be the last middleware of the application. The routers of pages have another error handler. */
 export const handleError: ErrorRequestHandler = (error: Error & { status?: number }, request, response, _next) => {

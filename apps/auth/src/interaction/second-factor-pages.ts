@@ -35,11 +35,7 @@ export function secondFactorRoutes(services: PageServices): Router {
   };
 
   const showExpired = (response: Response): Promise<void> =>
-    site.showMessage(response, {
-      status: 400,
-      ...errorMessages.signInExpired,
-      links: [wayOn()],
-    });
+    site.showMessage(response, { status: 400, ...errorMessages.signInExpired, links: [wayOn()] });
 
   const show = async (
     response: Response,

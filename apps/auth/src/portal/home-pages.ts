@@ -21,9 +21,8 @@ export function homeRoutes({ members, site, pages }: PortalServices, showTokens:
       if (account.kind === 'service') {
         const showOwnTokens: SignedInHandler = () => {
           // After a sign-in, the query contains the values that the user had typed into the form for a token.
-          const [name, expiresInDays, access] = ['name', 'expiresInDays', 'access'].map((key) =>
-            queryText(request, key),
-          );
+          const keys = ['name', 'expiresInDays', 'access'];
+          const [name, expiresInDays, access] = keys.map((key) => queryText(request, key));
           const { facility } = request.query;
           const chosen = facility === undefined ? undefined : [facility].flat().map(String);
           return showTokens(response, signedIn, { name, expiresInDays, access, chosen, notice });
@@ -40,12 +39,8 @@ export function homeRoutes({ members, site, pages }: PortalServices, showTokens:
         path: isManaging(facility.role) ? facilityPath(facility.id) : undefined,
       }));
       if (listed.length > 0) {
-        return pages.show(
-          response,
-          'home',
-          { facilities: listed },
-          { title: 'Your facilities', width: 'wide', notice },
-        );
+        const page = { title: 'Your facilities', width: 'wide', notice } as const;
+        return pages.show(response, 'home', { facilities: listed }, page);
       }
       return site.showMessage(response, {
         status: 403,

@@ -111,12 +111,7 @@ export function createPortalPages({ config, site, members, factors }: PageServic
 
   /** `text` says which role is needed. */
   const notPermitted = (response: Response, text: string): Promise<void> =>
-    site.showMessage(response, {
-      status: 403,
-      title: 'Your role does not allow this',
-      text,
-      links: portalLinks,
-    });
+    site.showMessage(response, { status: 403, title: 'Your role does not allow this', text, links: portalLinks });
 
   const showDisabled = (response: Response, name: string): Promise<void> =>
     site.showMessage(response, {

@@ -10,15 +10,8 @@ export interface ConnectedClient {
   readonly since: Date;
 }
 
-export interface ConsentStoreOptions {
-  readonly db: Database;
-  /** Starts to send the queued logout tokens, and does not wait until they are sent. */
-  readonly sendLogoutTokens: () => void;
-}
-
-export type ConsentStore = ReturnType<typeof createConsentStore>;
-
-export function createConsentStore({ db, sendLogoutTokens }: ConsentStoreOptions) {
+/** `sendLogoutTokens` starts to send the queued logout tokens, and does not wait until they are sent. */
+export function createConsentStore({ db, sendLogoutTokens }: { db: Database; sendLogoutTokens: () => void }) {
   return {
     find: ({ accountId, clientId }: GrantOwner): Promise<DecidedScopes | undefined> =>
       queryOne<DecidedScopes>(

@@ -1,14 +1,6 @@
 // Describes scopes in words, for the consent page and for the page "Your account".
 import type { ScopeTable } from '../../oidc/scopes.ts';
 
-export interface ScopeDescription {
-  readonly name: string;
-  readonly title: string;
-  readonly detail: string;
-  /** Whether the user cannot decline the scope. */
-  readonly required: boolean;
-}
-
 type ScopeText = readonly [title: string, detail: string];
 
 const fixedScopeTexts: Readonly<Record<string, ScopeText>> = {
@@ -22,11 +14,8 @@ const fixedScopeTexts: Readonly<Record<string, ScopeText>> = {
   ],
 };
 
-export function describeScopes(
-  requested: readonly string[],
-  scopes: ScopeTable,
-  clientKind: string,
-): readonly ScopeDescription[] {
+/** The user cannot decline a scope that is `required`. */
+export function describeScopes(requested: readonly string[], scopes: ScopeTable, clientKind: string) {
   // The names of these scopes begin with SCOPE_BASE.
   const customScopeTexts: Readonly<Record<string, ScopeText>> = {
     [scopes.play]: [

@@ -9,10 +9,7 @@ import { routes } from '../../oidc/paths.ts';
 import type { PageServices } from '../../services.ts';
 
 export const deviceMessages = {
-  denied: {
-    title: 'The device is not connected',
-    text: 'You did not allow the sign-in. You can close this page.',
-  },
+  denied: { title: 'The device is not connected', text: 'You did not allow the sign-in. You can close this page.' },
   expired: {
     title: 'The device is not connected',
     text:
@@ -23,10 +20,7 @@ export const deviceMessages = {
     title: 'The device is not connected',
     text: 'Something went wrong on our side. Enter the code again in a moment.',
   },
-  connected: {
-    title: 'Your device is connected',
-    text: 'You can close this page and go back to your device.',
-  },
+  connected: { title: 'Your device is connected', text: 'You can close this page and go back to your device.' },
 } as const satisfies Readonly<Record<string, ErrorMessage>>;
 
 const path = routes.code_verification;

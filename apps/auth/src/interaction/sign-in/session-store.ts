@@ -14,24 +14,13 @@ export interface SessionRow {
   readonly seenAt: Date;
 }
 
-export interface SessionStoreOptions {
-  readonly db: Queryable;
-  /** Starts to send the queued logout tokens, and does not wait until they are sent. */
-  readonly sendLogoutTokens: () => void;
-}
-
-export interface KeptAccess {
-  /** The `uid` of a session. */
-  readonly keptSession?: string;
-  readonly keepClientAccess?: boolean;
-}
-
 /** The models of codes and stored tokens, as a list in SQL. */
 const codesAndTokens = "'AuthorizationCode', 'RefreshToken', 'AccessToken', 'DeviceCode'";
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
-export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions) {
+/** `sendLogoutTokens` starts to send the queued logout tokens, and does not wait until they are sent. */
+export function createSessionStore({ db, sendLogoutTokens }: { db: Queryable; sendLogoutTokens: () => void }) {
   return {
     findByAccount: (accountId: string): Promise<readonly SessionRow[]> =>
       query<SessionRow>(
@@ -60,10 +49,13 @@ export function createSessionStore({ db, sendLogoutTokens }: SessionStoreOptions
 
     /**
      * Deletes all sessions, grants, codes and stored tokens of the account. A trigger revokes its JWTs. If there is a
-     * `keptSession`, that session stays, and with `keepClientAccess` also the grants, codes and tokens that clients got
+     * `keptSession` (its `uid`), that session stays, and with `keepClientAccess` also the grants, codes and tokens that clients got
      * in it. Otherwise `emptied` removes the list of clients (`authorizations`) from the session.
      */
-    async endEverything(accountId: string, { keptSession, keepClientAccess = false }: KeptAccess = {}): Promise<void> {
+    async endEverything(
+      accountId: string,
+      { keptSession, keepClientAccess = false }: { keptSession?: string; keepClientAccess?: boolean } = {},
+    ): Promise<void> {
       await query(
         db,
         `with kept_grant as (

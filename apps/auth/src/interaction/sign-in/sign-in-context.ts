@@ -6,14 +6,8 @@ import type { SignedIn } from '../../html/signed-in.ts';
 import type { SocialProvider } from '../../social/provider.ts';
 import type { Destination } from './start-session.ts';
 
-export interface ProviderLink {
-  readonly name: string;
-  readonly title: string;
-  readonly href: string;
-}
-
 /** Returns the links to the social providers. The path of a link begins with `base` and ends with `query`. */
-export const providerLinks = (providers: Iterable<SocialProvider>, base: string, query = ''): readonly ProviderLink[] =>
+export const providerLinks = (providers: Iterable<SocialProvider>, base: string, query = '') =>
   [...providers].map(({ name, title }) => ({ name, title, href: `${base}/social/${name}${query}` }));
 
 export const destinationOf = ({ interactionUid, returnTo }: StoredDestination): Destination =>
@@ -26,7 +20,7 @@ export const signInPageOf = ({ interactionUid, returnTo }: StoredDestination, op
 export interface SignInContext {
   /** The value to which the CSRF tokens of the forms are bound (html/csrf-tokens.ts). */
   readonly csrfContext: string;
-  readonly providers: readonly ProviderLink[];
+  readonly providers: ReturnType<typeof providerLinks>;
   readonly signIn: string;
   readonly register: string;
   /** The path of the form with the button "Cancel", if the page has this button. */

@@ -21,12 +21,13 @@ export function historyRoutes({ db, audit, pages }: PortalServices): Router {
         actor: row.actor ?? nameWithoutAccount(row.detail) ?? 'A former member',
         description: describeEvent(row),
       }));
-      return pages.show(
-        response,
-        'history',
-        { facility, events, page, hasOlder },
-        { title: `History of ${facility.name}`, width: 'wide', breadcrumbs: breadcrumbsBelowFacility(facility) },
-      );
+      const breadcrumbs = breadcrumbsBelowFacility(facility);
+      const data = { facility, events, page, hasOlder };
+      return pages.show(response, 'history', data, {
+        title: `History of ${facility.name}`,
+        width: 'wide',
+        breadcrumbs,
+      });
     }),
   );
   return router;

@@ -32,12 +32,7 @@ export function acceptanceRoutes(services: PortalServices): Router {
   const { facilityEmails, newPasswordLimit, startSession, pages } = services;
 
   const showRefusal = (response: Response, status: number, title: string, text: string): Promise<void> =>
-    site.showMessage(response, {
-      status,
-      title,
-      text,
-      links: [{ href: '/portal', text: 'Go to the portal' }],
-    });
+    site.showMessage(response, { status, title, text, links: [{ href: '/portal', text: 'Go to the portal' }] });
 
   const showEndedLink = (response: Response, invitation: Invitation | undefined): Promise<void> =>
     showRefusal(response, 410, 'This invitation no longer works', explainEndedLink(invitation));

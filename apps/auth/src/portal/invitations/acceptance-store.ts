@@ -19,8 +19,6 @@ export type Acceptance =
 
 type LockedInvitation = Pick<Invitation, 'id' | 'facilityId' | 'email' | 'role'>;
 
-export type AcceptanceStore = ReturnType<typeof createAcceptanceStore>;
-
 export function createAcceptanceStore({ db }: { db: Database }) {
   const lockInvitation = (tx: Queryable, token: string): Promise<LockedInvitation | undefined> =>
     queryOne<LockedInvitation>(

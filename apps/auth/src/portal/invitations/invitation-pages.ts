@@ -45,14 +45,11 @@ export function invitationRoutes({ invitationStore, invitations, site, pages }: 
     response.redirect(303, `${facility.path}?notice=${outcome.isMailed ? 'resent' : 'not-mailed'}`);
   };
 
-  const showWithdrawForm: InvitationHandler = (_request, response, { facility, invitation }) =>
-    pages.confirm(
-      response,
-      facility,
-      'withdraw',
-      { invitation, roleName: roleNames[invitation.role] },
-      { title: 'Withdraw this invitation?', button: 'Withdraw the invitation' },
-    );
+  const showWithdrawForm: InvitationHandler = (_request, response, { facility, invitation }) => {
+    const data = { invitation, roleName: roleNames[invitation.role] };
+    const page = { title: 'Withdraw this invitation?', button: 'Withdraw the invitation' };
+    return pages.confirm(response, facility, 'withdraw', data, page);
+  };
 
   const withdraw: InvitationHandler = async (request, response, { signedIn, facility, invitation }) => {
     const outcome = await invitations.withdraw(invitation, actorOf(request, signedIn));

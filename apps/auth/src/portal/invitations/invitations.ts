@@ -29,8 +29,6 @@ interface InvitationsOptions {
 /** `isMailed` is false if the invitation was stored, but its e-mail could not be queued. */
 type SendResult<E> = { readonly isMailed: boolean } | { readonly error: E } | { readonly waitSeconds: number };
 
-export type Invitations = ReturnType<typeof createInvitations>;
-
 export function createInvitations(options: InvitationsOptions) {
   const { config, invitationStore: store, audit, logger, mailer, perFacility, perRecipient } = options;
 

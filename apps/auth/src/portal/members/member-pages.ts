@@ -107,17 +107,10 @@ export function memberRoutes({ members, factors, audit, facilityEmails, site, pa
       });
     };
 
-  const showResetForm: MemberHandler = async (_request, response, { facility, member, name }) =>
-    pages.confirm(
-      response,
-      facility,
-      'reset-factors',
-      { member, name },
-      {
-        title: `Reset the second factor of ${name}?`,
-        button: 'Reset the second factor',
-      },
-    );
+  const showResetForm: MemberHandler = async (_request, response, { facility, member, name }) => {
+    const page = { title: `Reset the second factor of ${name}?`, button: 'Reset the second factor' };
+    return pages.confirm(response, facility, 'reset-factors', { member, name }, page);
+  };
 
   const resetMember: MemberHandler = async (request, response, context) => {
     const { facility, member, signedIn, name } = context;

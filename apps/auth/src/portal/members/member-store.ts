@@ -67,8 +67,6 @@ const facilitiesOfAccount = `select f.id, f.name, m.role, f.time_zone as "timeZo
        ${countMembers('user')} as people, ${countMembers('service')} as "serviceAccounts"
   from membership m join facility f on f.id = m.facility_id where m.account_id = $1`;
 
-export type MemberStore = ReturnType<typeof createMemberStore>;
-
 export function createMemberStore(options: {
   readonly db: Database;
   readonly issuer: string;

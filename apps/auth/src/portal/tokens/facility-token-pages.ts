@@ -56,18 +56,13 @@ export function facilityTokenRoutes({ db, audit, facilityEmails, pages }: Portal
   const revoke: TokenHandler = async (request, response, { facility, signedIn, token }) => {
     const actor = actorOf(request, signedIn);
     const { clientId } = token;
-    const revoked = await revokeFacilityToken(db, { facilityId: facility.id, clientId, actorId: actor.accountId });
+    const revoked = await revokeFacilityToken(db, facility.id, clientId, actor.accountId);
     if (!revoked) return pages.notFound(response);
     const { name, accountId, isForOthers } = revoked;
     const detail = { name, account: accountId, ...(isForOthers && { onlyHere: true }) };
     // In the history of this facility only: the others must not see its people.
-    const event = {
-      kind: 'personal-access-token.revoked',
-      ...actor,
-      clientId,
-      facilityId: facility.id,
-      detail,
-    } as const;
+    const place = { clientId, facilityId: facility.id };
+    const event = { kind: 'personal-access-token.revoked', ...actor, ...place, detail } as const;
     audit.record(event);
     await facilityEmails.send(event, 'owners', [accountId]);
     response.redirect(303, `${facility.path}/tokens?notice=${isForOthers ? 'revoked-here' : 'revoked'}`);

@@ -42,17 +42,11 @@ export const findFacilityTokens = (db: Database, facilityId: string): Promise<re
 export const findFacilityToken = (on: Queryable, facilityId: string, clientId: string) =>
   queryOne<FacilityToken>(on, `select ${columns} from ${source} and c.id = $2`, [facilityId, clientId]);
 
-export interface FacilityTokenChange {
-  readonly facilityId: string;
-  readonly clientId: string;
-  readonly actorId: string;
-}
-
 /**
  * Takes the facility out of the token, and revokes a token that has no other. Returns undefined if the actor may not
  * manage the facility any more, or if the token has ended.
  */
-export const revokeFacilityToken = (db: Database, { facilityId, clientId, actorId }: FacilityTokenChange) =>
+export const revokeFacilityToken = (db: Database, facilityId: string, clientId: string, actorId: string) =>
   transaction(db, async (tx) => {
     if (!(await lockFacilityAs(actorId, facilityId, tx))) return undefined;
     await query(tx, 'select 1 as locked from client where id = $1 for no key update', [clientId]);

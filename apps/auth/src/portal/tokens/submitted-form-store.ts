@@ -2,8 +2,6 @@
 import { type Database, query } from '@bay-booking/service/database/database';
 import { hashSecret } from '@bay-booking/service/secret-box';
 
-export type SubmittedForms = ReturnType<typeof createSubmittedForms>;
-
 export function createSubmittedForms({ db }: { db: Database }) {
   return {
     /**

@@ -79,10 +79,7 @@ export function createTokenPages(services: PortalServices, secretPage: SecretPag
       'tokens',
       {
         username: account.username,
-        facilities: facilities.map((facility) => ({
-          ...facility,
-          roleName: roleNames[facility.role],
-        })),
+        facilities: facilities.map((facility) => ({ ...facility, roleName: roleNames[facility.role] })),
         active: all
           .filter(({ isActive }) => isActive)
           .map((token) => ({
@@ -110,9 +107,9 @@ export function createTokenPages(services: PortalServices, secretPage: SecretPag
 
   const createToken: SignedInHandler = async (request, response, signedIn) => {
     const { account } = signedIn;
-    const name = field(request, 'name');
-    const expiresInDays = field(request, 'expiresInDays');
-    const requestedAccess = field(request, 'access') || defaultAccess;
+    const [name, expiresInDays] = [field(request, 'name'), field(request, 'expiresInDays')];
+    const values = { name, expiresInDays, access: field(request, 'access') };
+    const requestedAccess = values.access || defaultAccess;
     const all = await members.findFacilities(account.id);
     const facilities = all.filter(({ isDisabled }) => !isDisabled);
     const ids = facilities.map(({ id }) => id);
@@ -121,14 +118,7 @@ export function createTokenPages(services: PortalServices, secretPage: SecretPag
     const chosen = ticked.length === 0 && ids.length === 1 ? ids : [...new Set(ticked)];
     const access = accessLevelsAt(facilities).find((level) => level === requestedAccess);
     const showErrors = (status: number, ...validationErrors: FormError[]) =>
-      showTokens(response, signedIn, {
-        name,
-        expiresInDays,
-        access: field(request, 'access'),
-        chosen,
-        validationErrors,
-        status,
-      });
+      showTokens(response, signedIn, { ...values, chosen, validationErrors, status });
     const disabled = all.find(({ id, isDisabled }) => isDisabled && chosen.includes(id));
     const isValidNumber = /^\d{1,9}$/.test(expiresInDays) && Number(expiresInDays) >= 1;
     const invalid = fieldErrors({
