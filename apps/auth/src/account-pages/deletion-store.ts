@@ -50,12 +50,8 @@ export async function deleteAccountWithin(tx: Queryable, id: string, mail?: Mail
     'select facility_id as "facilityId", role from membership where account_id = $1',
     [id],
   );
-  const left = memberships.map(({ facilityId, role }) => ({
-    kind: 'membership.left' as const,
-    accountId: id,
-    facilityId,
-    detail: { role },
-  }));
+  const event = { kind: 'membership.left', accountId: id } as const;
+  const left = memberships.map(({ facilityId, role }) => ({ ...event, facilityId, detail: { role } }));
   await storeEvents(tx, left);
   await mail?.(tx, left);
   // The trigger `account_forgotten` then erases the person in the audit trail.

@@ -49,8 +49,8 @@ export function createSessionStore({ db, sendLogoutTokens }: { db: Queryable; se
 
     /**
      * Deletes all sessions, grants, codes and stored tokens of the account. A trigger revokes its JWTs. If there is a
-     * `keptSession` (its `uid`), that session stays, and with `keepClientAccess` also the grants, codes and tokens that clients got
-     * in it. Otherwise `emptied` removes the list of clients (`authorizations`) from the session.
+     * `keptSession` (its `uid`), that session stays, and with `keepClientAccess` also the grants, codes and tokens that
+     * clients got in it. Otherwise `emptied` removes the list of clients (`authorizations`) from the session.
      */
     async endEverything(
       accountId: string,

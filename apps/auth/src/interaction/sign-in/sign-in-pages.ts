@@ -108,12 +108,8 @@ export function createSignInPages(services: PageServices) {
       const amr = [...user.amr.filter((method) => method === 'fed'), 'otp'];
       return startSession(request, response, { account, acr: user.acr, amr }, context.next);
     }
-    audit.record({
-      kind: 'sign-in.refused',
-      accountId: account.id,
-      address: request.ip,
-      detail: { reason: 'wrong code' },
-    });
+    const detail = { reason: 'wrong code' };
+    audit.record({ kind: 'sign-in.refused', accountId: account.id, address: request.ip, detail });
     return showError(
       outcome === 'wrong'
         ? 'The code is wrong.'
@@ -164,12 +160,8 @@ export function createSignInPages(services: PageServices) {
       password: password ? undefined : 'Enter your password.',
     });
     if (missing.length > 0) return showErrors(400, ...missing);
-    const outcome = await signIn({
-      username,
-      password,
-      address: request.ip ?? '',
-      deviceOf: (account) => devices.find(request, response, account),
-    });
+    const deviceOf = (account: Account) => devices.find(request, response, account);
+    const outcome = await signIn({ username, password, address: request.ip ?? '', deviceOf });
     if ('account' in outcome) return complete(request, response, context, outcome.account);
     if (outcome.refused === 'locked') {
       const text = setRetryAfterAndExplain(response, outcome.retryAfter, 'Too many sign-ins have failed.');

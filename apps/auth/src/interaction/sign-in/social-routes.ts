@@ -17,6 +17,8 @@ const cookieName = '_social';
 /** The lifetime of the cookie, which is also the lifetime of the stored flow. */
 const cookieLifetimeSeconds = 3600;
 
+const accountLinks = [{ href: '/account', text: 'Back to your account' }];
+
 export type SocialRoutes = ReturnType<typeof createSocialRoutes>;
 
 export function createSocialRoutes(services: PageServices) {
@@ -68,12 +70,7 @@ export function createSocialRoutes(services: PageServices) {
     const { provider } = identity;
     const title = titleOfProvider(providers, provider);
     const showNotAdded = (text: string) =>
-      site.showMessage(response, {
-        status: 409,
-        title: `${title} was not added`,
-        text,
-        links: [{ href: '/account', text: 'Back to your account' }],
-      });
+      site.showMessage(response, { status: 409, title: `${title} was not added`, text, links: accountLinks });
     const signedIn = await sessions.current(request, response);
     // The user may have signed out, or signed in to another account, since the flow began.
     if (signedIn?.account.id !== accountId) {

@@ -3,7 +3,7 @@ import { roleAbilities } from '../../facilities/roles.ts';
 import { formatTime } from '../../html/time-format.ts';
 import { composeEmail, isSafeInEmail } from '../../outbox/email-templates.ts';
 import type { Email } from '../../outbox/mailer.ts';
-import type { InvitedRole } from '../rules.ts';
+import { accountKindFor, type InvitedRole } from '../rules.ts';
 import type { SentInvitation } from './invitation-store.ts';
 
 const serviceAccount =
@@ -11,34 +11,26 @@ const serviceAccount =
 const nextSteps =
   'First, choose a name and a password for the account. Then create a personal access token for the software.';
 
-const contentByRole: Readonly<Record<InvitedRole, (facility: string) => { subject: string; explanation: string }>> = {
-  'bookings-manager': (facility) => ({
-    subject: `Connect your software to ${facility}`,
-    explanation: `${serviceAccount}${roleAbilities['bookings-manager']}. ${nextSteps}`,
-  }),
-  'facility-manager': (facility) => ({
-    subject: `Connect your software to ${facility}`,
-    explanation: `${serviceAccount}${roleAbilities['facility-manager']}. ${nextSteps}`,
-  }),
-  owner: (facility) => ({
-    subject: `Become the owner of ${facility}`,
-    explanation: `As owner you can ${roleAbilities.owner}.`,
-  }),
-  staff: (facility) => ({
-    subject: `Join the staff of ${facility}`,
-    explanation: `As staff you can ${roleAbilities.staff}.`,
-  }),
+const subjects: Readonly<Record<InvitedRole, (facility: string) => string>> = {
+  'bookings-manager': (facility) => `Connect your software to ${facility}`,
+  'facility-manager': (facility) => `Connect your software to ${facility}`,
+  owner: (facility) => `Become the owner of ${facility}`,
+  staff: (facility) => `Join the staff of ${facility}`,
 };
 
 export function invitationEmail(invitation: SentInvitation, issuer: string): Email {
   const { email, role, facilityName, timeZone, invitedBy, expiresAt, token } = invitation;
-  const { subject, explanation } = contentByRole[role](facilityName);
+  const abilities = roleAbilities[role];
+  const explanation =
+    accountKindFor(role) === 'service'
+      ? `${serviceAccount}${abilities}. ${nextSteps}`
+      : `As ${role} you can ${abilities}.`;
   // The inviter can choose any name.
   const inviter = invitedBy && isSafeInEmail(invitedBy) ? `${invitedBy} of ${facilityName}` : facilityName;
   return composeEmail(
     { to: email, name: null, link: `${issuer}/portal/invitation?token=${token}` },
     {
-      subject,
+      subject: subjects[role](facilityName),
       paragraphs: [`${inviter} invites ${email} to Bay Booking.`, explanation],
       linkText: 'See the invitation',
       ending:
