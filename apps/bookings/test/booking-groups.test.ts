@@ -1,20 +1,14 @@
-// Tests POST, GET, PUT and DELETE /api/booking-groups (docs/behaviour.md, "Groups").
+// Tests POST, GET, PUT and DELETE /api/booking-groups (docs/behaviour.md, "Groups"), and that a dry run says what the
+// request itself would answer.
 import { query } from '@bay-booking/service/database/database';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import type { Response } from 'supertest';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
-import { createTestSystem, type TestSystem } from './support/test-system.ts';
+import { createExtraSystem, useTestSystem } from './support/test-system.ts';
 
-let system: TestSystem;
 let now = new Date();
-const extraSystems: TestSystem[] = [];
-beforeAll(async () => {
-  system = await createTestSystem({ now: () => now });
-});
-afterAll(async () => {
-  await Promise.all(extraSystems.map((extra) => extra.close()));
-  await system.close();
-});
+const system = useTestSystem({ now: () => now });
 
 const groupsPath = '/api/booking-groups';
 const post = (bookings: unknown, fields: object = {}, headers: Record<string, string> = {}) =>
@@ -165,16 +159,6 @@ describe('POST', () => {
     expect(errorsOf(foreign)).toEqual(['ERR00012 0']);
   });
 
-  test('with handling=strict, unknown fields of the request and of bookings are errors', async () => {
-    const bookings = [{ ...bookingBody(), players: 4 }];
-    const strict = await post(bookings, { name: 'x' }, { Prefer: 'handling=strict' });
-    expect(strict.body.errors).toMatchObject([
-      { description: "'name' is not known.", contextData: {} },
-      { description: "'players' is not known.", contextData: { index: 0 } },
-    ]);
-    expect((await post(bookings, { name: 'x' })).status).toBe(201);
-  });
-
   test('200 bookings with all metadata fit into a body, which may have 3 MB', async () => {
     const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`key-${index}`, 'x'.repeat(500)]));
     const bookings = Array.from({ length: 200 }, () => bookingBody({ bayId: 'bay-n1-06', metadata }));
@@ -195,21 +179,6 @@ describe('POST', () => {
     expect(repeated.headers['idempotency-replayed']).toBe('true');
     expect(repeated.body).toEqual(first.body);
     expect(errorCodes(await post([booking, bookingBody()], {}, key))).toEqual(['ERR00422']);
-  });
-
-  test('dryRun returns no bookings or the same errors, ignores the key and writes nothing', async () => {
-    const bookings = party(bays, { metadata: { a: '1' } });
-    const [hold] = bookings;
-    const { body } = await system.call('POST', '/api/booking-holds', { body: { ...hold, userAlias: undefined } });
-    const before = await countRows();
-    const key = { 'Idempotency-Key': 'not valid' };
-    expect(errorsOf(await post(bookings, { dryRun: true }, key))).toEqual(['BOOK00002 0']);
-    const withHold = bookings.map((booking, index) => (index === 0 ? { ...booking, holdId: body.id } : booking));
-    const dry = await post(withHold, { dryRun: true }, key);
-    expect([dry.status, dry.body]).toEqual([200, { bookings: [] }]);
-    expect(await countRows()).toEqual(before);
-    expect(errorCodes(await post(withHold, { dryRun: 'yes' }))).toEqual(['ERR00002']);
-    expect((await post(withHold, { dryRun: false })).status).toBe(201);
   });
 
   test('several bookings may use one hold that contains them, and a refused request keeps it', async () => {
@@ -291,9 +260,10 @@ describe('GET and DELETE', () => {
   test('a group of another facility or with an impossible id is not found', async () => {
     const { id } = await create();
     const token = await system.token(['fac-south', 'fac-east']);
-    for (const method of ['GET', 'DELETE']) {
-      expect((await system.call(method, `${groupsPath}/${id}`, { token })).status).toBe(404);
-      expect((await system.call(method, `${groupsPath}/not-a-uuid`)).status).toBe(404);
+    for (const method of ['GET', 'DELETE', 'PUT']) {
+      const body = method === 'PUT' ? { bookings: party(['bay-n1-01']) } : undefined;
+      expect((await system.call(method, `${groupsPath}/${id}`, { token, body })).status).toBe(404);
+      expect((await system.call(method, `${groupsPath}/not-a-uuid`, { body })).status).toBe(404);
     }
     expect((await get(`${groupsPath}/${id.toUpperCase()}`)).body.id).toBe(id);
   });
@@ -392,18 +362,6 @@ describe('PUT', () => {
     expect((await get(`${groupsPath}/${id}`)).body.bookings).toHaveLength(3);
   });
 
-  test('checks If-Match, and a dry run writes nothing', async () => {
-    const { id, members } = await newGroup();
-    const [first] = members as [Member];
-    expect((await put(id, [first], {}, { 'If-Match': '"old"' })).status).toBe(412);
-    const { etag } = (await get(`${groupsPath}/${id}`)).headers as { etag: string };
-    const dryRun = await put(id, [first], { dryRun: true }, { 'If-Match': etag });
-    expect([dryRun.status, dryRun.body, dryRun.headers.etag]).toEqual([200, { bookings: [] }, etag]);
-    expect((await get(`${groupsPath}/${id}`)).body.bookings).toHaveLength(3);
-    expect((await put(id, [first], {}, { 'If-Match': etag })).body.bookings).toHaveLength(1);
-    expect((await put('00000000-0000-7000-8000-000000000000', [first])).status).toBe(404);
-  });
-
   test('bookings that have ended stay and cannot be named', async () => {
     const { id, members } = await newGroup();
     const [first, ...others] = members as [Member, ...Member[]];
@@ -456,30 +414,7 @@ describe('concurrency', () => {
       .sort(([a], [b]) => a - b)
       .map(([, value]) => value);
 
-  async function largeSystem(): Promise<TestSystem> {
-    const instance = await createTestSystem({ sharing: system, poolMax: clients });
-    extraSystems.push(instance);
-    return instance;
-  }
-
-  test('many requests for the same bays in any order: one wins', async () => {
-    const instance = await largeSystem();
-    const bookings = party(allBays, {});
-    const requests = Array.from({ length: clients }, (_, client) => {
-      const own = shuffled(bookings).map((booking) => ({
-        ...booking,
-        externalBookingId: `same-${client}-${booking.bayId}`,
-      }));
-      return instance.call('POST', groupsPath, { body: { bookings: own } });
-    });
-    const responses = await Promise.all(requests);
-    expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
-    for (const response of responses.filter(({ status }) => status !== 201))
-      expect(errorsOf(response)).toEqual(allBays.map((_, index) => `BOOK00002 ${index}`));
-    const references = "select from booking_reference where external_booking_id like 'same-%'";
-    expect(await query(system.db, references)).toHaveLength(allBays.length);
-    expect(instance.databaseErrors).toEqual([]);
-  });
+  const largeSystem = () => createExtraSystem({ sharing: system, poolMax: clients });
 
   test('many clients with overlapping sets: a set is booked completely or not at all, and nothing free is refused', async () => {
     const instance = await largeSystem();
@@ -531,4 +466,202 @@ describe('concurrency', () => {
     );
     expect(references).toEqual(bookings);
   }, 60_000);
+});
+
+describe('dry runs', () => {
+  const day = 24 * 3_600_000;
+  let today = Date.UTC(2040, 0, 1);
+  let now = today;
+  const system = useTestSystem({ now: () => new Date(now), config: { management: true } });
+  const path = '/api/booking-groups';
+  const manager = { scope: 'https://bay-booking.example/golf/bookings https://bay-booking.example/golf/schedule' };
+
+  const timesAt = (hour: number) => ({
+    startDate: new Date(today + hour * 3_600_000).toISOString(),
+    endDate: new Date(today + (hour + 1) * 3_600_000).toISOString(),
+  });
+  const bays = ['bay-n1-01', 'bay-n1-02', 'bay-n1-03', 'bay-n1-99', 'bay-s1-01', 'bay-nowhere'];
+
+  /** What the requests meet. The first member of the group ends before the requests, the second is in a closure. */
+  async function prepare() {
+    today += day;
+    now = today;
+    const create = async (to: string, body: object) => {
+      const response = await system.call('POST', to, { body });
+      expect(response.status).toBe(201);
+      return response;
+    };
+    const member = (bayId: string, hour: number) => ({ bayId, userAlias: 'Ann', ...timesAt(hour) });
+    const bookings = [member('bay-n1-01', 1), member('bay-n1-01', 8), member('bay-n1-02', 8)];
+    const group = await create(path, { bookings });
+    const other = await create('/api/bookings', { ...member('bay-n1-03', 9), externalBookingId: `taken-${today}` });
+    const hold = await create('/api/booking-holds', { bayId: 'bay-n1-02', ...timesAt(9) });
+    await create('/api/booking-closures', { bayIds: ['bay-n1-01'], ...timesAt(8) });
+    const ids: string[] = group.body.bookings.map(({ id }: { id: string }) => id);
+    now = today + 2 * 3_600_000;
+    return {
+      groupPath: `${path}/${group.body.id}`,
+      ids: [...ids, other.body.id],
+      etag: group.headers.etag as string,
+      hold,
+    };
+  }
+
+  const entry = fc.record(
+    {
+      member: fc.constantFrom(1, 1, 2, 2, 0, 3),
+      bayId: fc.constantFrom('bay-n1-01', 'bay-n1-02', ...bays),
+      hour: fc.constantFrom(8, 8, 9, 10, 0),
+      userAlias: fc.constantFrom('Ann', 'Bob', ''),
+      externalBookingId: fc.constantFrom('new', 'taken'),
+      hasHold: fc.boolean(),
+    },
+    { requiredKeys: ['bayId', 'hour', 'userAlias'] },
+  );
+
+  const expectSameAnswer = (dry: Response, real: Response): void => {
+    if (real.status < 300) expect([dry.status, dry.body]).toEqual([200, { bookings: [] }]);
+    else expect([dry.status, dry.body]).toEqual([real.status, real.body]);
+  };
+
+  test('a dry run of POST and PUT of a group has the status and the errors of the request itself', async () => {
+    const statuses = new Set<number>();
+    const unchanged = { userAlias: 'Ann', hour: 8 } as const;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom('POST', 'PUT'),
+        fc.array(entry, { minLength: 1, maxLength: 4 }),
+        fc.constantFrom(undefined, undefined, 'current', '"stale"'),
+        async (method, entries, ifMatch) => {
+          const { groupPath, ids, etag, hold } = await prepare();
+          const bookings = entries.map(({ member, hour, hasHold, externalBookingId, ...fields }) => ({
+            ...fields,
+            ...timesAt(hour),
+            ...(member !== undefined && { id: ids[member] }),
+            ...(hasHold && { holdId: hold.body.id }),
+            ...(externalBookingId && { externalBookingId: `${externalBookingId}-${today}` }),
+          }));
+          const send = (fields: object, headers = {}) =>
+            system.call(method, method === 'POST' ? path : groupPath, {
+              body: { bookings, ...fields },
+              headers: { ...headers, ...(ifMatch && { 'If-Match': ifMatch === 'current' ? etag : ifMatch }) },
+            });
+          // A dry run does not read the key, which is invalid.
+          const dry = await send({ dryRun: true }, { 'Idempotency-Key': 'not valid' });
+          const real = await send({});
+          statuses.add(real.status);
+          expectSameAnswer(dry, real);
+        },
+      ),
+      {
+        numRuns: 40,
+        examples: [
+          ['PUT', [{ member: 1, bayId: 'bay-n1-01', ...unchanged }], undefined],
+          ['PUT', [{ member: 1, bayId: 'bay-n1-01', ...unchanged, userAlias: 'Bob' }], 'current'],
+          [
+            'PUT',
+            [
+              { member: 1, bayId: 'bay-n1-02', ...unchanged },
+              { member: 2, bayId: 'bay-n1-01', ...unchanged },
+            ],
+            undefined,
+          ],
+          [
+            'PUT',
+            [
+              { member: 2, bayId: 'bay-n1-02', ...unchanged, hasHold: true },
+              { bayId: 'bay-n1-02', ...unchanged, hour: 9 },
+            ],
+            undefined,
+          ],
+          [
+            'PUT',
+            [
+              { member: 1, bayId: 'bay-n1-01', ...unchanged },
+              { bayId: 'bay-n1-99', ...unchanged, userAlias: '' },
+            ],
+            undefined,
+          ],
+          ['POST', [{ bayId: 'bay-n1-03', ...unchanged }], undefined],
+        ],
+      },
+    );
+    expect([...statuses].toSorted()).toEqual([200, 201, 400, 412]);
+  });
+
+  test('an unchanged booking in a closure is no error, also beside other errors', async () => {
+    const { groupPath, ids } = await prepare();
+    const times = timesAt(8);
+    const bookings = [
+      { id: ids[1], bayId: 'bay-n1-01', userAlias: 'Ann', ...times },
+      { id: ids[2], bayId: 'bay-nowhere', userAlias: 'Ann', ...times },
+    ];
+    const { body } = await system.call('PUT', groupPath, { body: { bookings } });
+    expect(body.errors).toMatchObject([{ code: 'ERR00012', contextData: { index: 1 } }]);
+  });
+
+  test('a dry run of an erasure has the number or the errors of the erasure', async () => {
+    const { ids } = await prepare();
+    const token = await system.token(['fac-north'], manager);
+    const bodies = [
+      { ids: [ids[0], ids[3], ids[3]?.toUpperCase(), 'unknown'] },
+      { ids: [ids[0]] },
+      { userAlias: 'Ann' },
+      { userAlias: 'nobody' },
+      { ids: [], userAlias: 'Ann' },
+      { ids, userAlias: 'Ann' },
+      {},
+    ];
+    for (const body of bodies) {
+      const send = (fields: object) =>
+        system.call('POST', '/api/booking-erasures', { body: { ...body, ...fields }, token });
+      const dry = await send({ dryRun: true });
+      const real = await send({});
+      expect([dry.status, dry.body]).toEqual([real.status, real.body]);
+    }
+  });
+
+  test('a dry run of the management API has the errors of the request itself', async () => {
+    await prepare();
+    const scope = 'https://bay-booking.example/operate/bookings';
+    const token = await system.token([], { scope, client_id: 'operator', sub: 'operator' });
+    const facility = { name: 'Tried', timeZone: 'UTC' };
+    const requests: [method: string, path: string, body?: object | undefined, headers?: Record<string, string>][] = [
+      ['PUT', 'facilities/fac-tried', { ...facility, name: 7 }],
+      ['PUT', 'facilities/fac-tried', { ...facility, timeZone: 'Nowhere' }],
+      ['PUT', 'facilities/fac-tried', facility, { 'If-Match': '"stale"' }],
+      ['PUT', 'facilities/fac-tried', facility],
+      ['PUT', 'facilities/fac-tried', facility, { 'If-None-Match': '*' }],
+      ['PUT', 'facilities/fac-tried', { ...facility, name: 'Tried again' }],
+      ['PUT', 'bays/bay-n1-01', { name: 'Bay', locationId: 'loc-none' }],
+      ['DELETE', 'bays/bay-n1-01'],
+      ['DELETE', 'facilities/fac-tried', undefined, { 'If-Match': '"stale"' }],
+      ['DELETE', 'facilities/fac-tried'],
+      ['DELETE', 'facilities/fac-tried'],
+    ];
+    const statuses = new Set<number>();
+    for (const [method, path, body, headers = {}] of requests) {
+      const send = (query: string) => system.call(method, `/management/${path}${query}`, { token, body, headers });
+      const dry = await send('?dryRun=true');
+      const real = await send('');
+      expect([method, path, dry.status, dry.body.errors]).toEqual([method, path, 200, real.body.errors ?? []]);
+      statuses.add(real.status);
+    }
+    expect([...statuses].toSorted()).toEqual([200, 201, 204, 400, 404, 409, 412]);
+    const imported = { ...facility, id: 'fac-imported' };
+    for (const facilities of [
+      [
+        { ...imported, name: 7 },
+        { ...imported, timeZone: 'Nowhere' },
+      ],
+      [imported],
+    ]) {
+      const send = (query: string) =>
+        system.call('POST', `/management/import${query}`, { token, body: { facilities } });
+      const dry = await send('?dryRun=true');
+      const real = await send('');
+      const errors = dry.body.entries.flatMap((found: { errors: object[] }) => found.errors);
+      expect(errors).toEqual(real.body.errors ?? []);
+    }
+  });
 });

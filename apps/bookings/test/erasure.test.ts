@@ -1,31 +1,26 @@
 // Tests the erasure of personal data: POST /api/booking-erasures and the job "personal data".
 import { query } from '@bay-booking/service/database/database';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { bookingState } from '../src/bookings/storage/columns.ts';
 import { recount } from '../src/changes/recount.ts';
 import { removeFromFeed } from '../src/changes/retention.ts';
 import { bookingBody, errorCodes, rounds } from './support/booking-requests.ts';
-import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
+import { createExtraSystem, useTestSystem } from './support/test-system.ts';
 import { until } from './support/until.ts';
 import { startWebhookReceiver, type WebhookReceiver } from './support/webhook-receiver.ts';
 
-let system: TestSystem;
 /** How far the clock of the service is ahead of the real time. */
 let clockAheadMs = 0;
-beforeAll(async () => {
-  system = await createTestSystem({
-    now: () => new Date(Date.now() + clockAheadMs),
-    webhooks: { deliver: true, allowNetworks: ['127.0.0.0/8'] },
-  });
+const system = useTestSystem({
+  now: () => new Date(Date.now() + clockAheadMs),
+  webhooks: { deliver: true, allowNetworks: ['127.0.0.0/8'] },
 });
 const receivers: WebhookReceiver[] = [];
 afterEach(async () => {
   const { body } = await system.call('GET', '/api/webhooks');
   for (const { id } of body.items) await system.call('DELETE', `/api/webhooks/${id}`);
   await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
-  await closeExtraSystems();
 });
-afterAll(() => system.close());
 
 /** Registers a webhook whose receiver always fails, so that its deliveries stay pending. */
 async function registerFailingReceiver(): Promise<WebhookReceiver> {

@@ -1,19 +1,14 @@
 // Tests holds: their endpoints, the requests that they block, and bookings that use them up.
 import { query } from '@bay-booking/service/database/database';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { createHoldStore } from '../src/holds/store.ts';
 import { type BookingBody, bookingBody, errorCodes, rounds } from './support/booking-requests.ts';
 import { isTransactionWaiting } from './support/lock-waits.ts';
-import { closeExtraSystems, createExtraSystem, createTestSystem, type TestSystem } from './support/test-system.ts';
+import { createExtraSystem, createTestSystem, type TestSystem, useTestSystem } from './support/test-system.ts';
 import { until } from './support/until.ts';
 
-let system: TestSystem;
-beforeAll(async () => {
-  system = await createTestSystem();
-});
-afterEach(closeExtraSystems);
-afterAll(() => system.close());
+const system = useTestSystem();
 
 type Headers = Record<string, string>;
 /**
@@ -114,13 +109,6 @@ describe('holds', () => {
   test('the endpoints for holds do not exist if HOLDS_PER_OWNER is 0', async () => {
     const withoutHolds = await createExtraSystem({ sharing: system, config: { holdsPerOwner: 0 } });
     expect((await withoutHolds.call('POST', '/api/booking-holds', { body: holdBody(bookingBody()) })).status).toBe(404);
-  });
-
-  test('a repeated request with an Idempotency-Key returns the same hold', async () => {
-    const body = holdBody(bookingBody());
-    const headers = { 'Idempotency-Key': 'hold-1' };
-    const [first, second] = [await hold(body, { headers }), await hold(body, { headers })];
-    expect([second.status, second.body]).toEqual([201, first.body]);
   });
 });
 
@@ -240,18 +228,15 @@ test('of 64 concurrent requests for holds and bookings of one time slot, exactly
   expect(instance.databaseErrors).toEqual([]);
 });
 
-test('a hundred thousand expired holds are deleted', async () => {
+test('all expired holds are deleted, even if there are more than two batches', async () => {
+  // A batch has 1000 holds (src/holds/store.ts).
   const insert = `insert into booking_hold (facility_id, id, bay_id, client_id, subject, start_date, end_date,
   expires_at, created_at, authorized_at) select 'fac-north', gen_random_uuid(), 'bay-n2-05', 'c', 's', now(), now(),
-  now() - interval '1 s', now(), now() from generate_series(1, 100000)`;
+  now() - interval '1 s', now(), now() from generate_series(1, 2500)`;
   await query(system.db, insert);
   const pauseMilliseconds = 0;
-  expect(await createHoldStore(system.db).deleteExpired(pauseMilliseconds)).toBeGreaterThanOrEqual(100_000);
-  const [row] = await query<{ remaining: number }>(
-    system.db,
-    'select count(*)::int as remaining from booking_hold where expires_at <= now()',
-  );
-  expect(row?.remaining).toBe(0);
+  expect(await createHoldStore(system.db).deleteExpired(pauseMilliseconds)).toBeGreaterThanOrEqual(2_500);
+  expect(await query(system.db, 'select from booking_hold where expires_at <= now()')).toEqual([]);
 });
 
 // The clock of the database decides when a hold expires. If two requests that compete for its time slot saw different

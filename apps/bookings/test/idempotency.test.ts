@@ -1,18 +1,14 @@
 // Tests the header Idempotency-Key of POST /api/bookings (docs/behaviour.md, "Idempotency keys").
 import { query } from '@bay-booking/service/database/database';
 import { createIdempotency } from '@bay-booking/service/idempotency';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { errors } from '../src/errors.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { isTransactionWaiting } from './support/lock-waits.ts';
-import { createTestSystem, type TestSystem } from './support/test-system.ts';
+import { useTestSystem } from './support/test-system.ts';
 
-let system: TestSystem;
 let now = new Date();
-beforeAll(async () => {
-  system = await createTestSystem({ now: () => now });
-});
-afterAll(() => system.close());
+const system = useTestSystem({ now: () => now });
 
 const post = (body: unknown, key: string, token?: string) =>
   system.call('POST', '/api/bookings', { body, headers: { 'Idempotency-Key': key }, ...(token && { token }) });

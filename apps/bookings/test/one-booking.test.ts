@@ -1,340 +1,339 @@
-// Tests GET, HEAD, PUT and DELETE /api/bookings/{id} (specification, "Errors" and the sections of these requests).
-import { useFixture } from '@bay-booking/testkit/fixture';
+// Tests GET, HEAD, PUT and DELETE /api/bookings/{id} (specification, "Errors" and the sections of these requests), and
+// the metadata of bookings (docs/behaviour.md, "Metadata").
 import { describe, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
-import { createTestSystem } from './support/test-system.ts';
+import { useTestSystem } from './support/test-system.ts';
 
 // The default token of the system permits fac-north and fac-south. The bay bay-e1-01 is in fac-east, and bay-n1-99 is
 // not bookable (support/places.ts). Each call of `bookingBody` returns a body with another time, in 2040 or later.
-const system = useFixture(() => createTestSystem());
+const system = useTestSystem();
+
+type Headers = Record<string, string>;
+const create = async (fields: Record<string, unknown> = {}) => {
+  const response = await system.call('POST', '/api/bookings', { body: bookingBody(fields) });
+  expect(response.status).toBe(201);
+  return { ...response.body, etag: response.headers.etag as string };
+};
+const get = (id: string, headers: Headers = {}) => system.call('GET', `/api/bookings/${id}`, { headers });
+const put = (id: string, body: unknown, headers: Headers = {}) =>
+  system.call('PUT', `/api/bookings/${id}`, { body, headers });
+const remove = (id: string, headers: Headers = {}) => system.call('DELETE', `/api/bookings/${id}`, { headers });
 
 describe('PUT', () => {
-  const create = async (fields: Record<string, unknown> = {}) => {
-    const response = await system.call('POST', '/api/bookings', { body: bookingBody(fields) });
-    expect(response.status).toBe(201);
-    return { ...response.body, etag: response.headers.etag as string };
-  };
-  const put = (id: string, body: unknown, headers: Record<string, string> = {}) =>
-    system.call('PUT', `/api/bookings/${id}`, { body, headers });
-
-  describe('200 for a valid update', () => {
-    test('the response has the booking with its new fields, lastUpdatedAt and ETag', async () => {
-      const booking = await create({ externalBookingId: 'ext-1', correlationId: 'session-1' });
-      const change = bookingBody({ bayId: 'bay-n1-02', userAlias: 'Bob' });
-      const response = await put(booking.id, change);
-      expect(response.status).toBe(200);
-      const { etag, ...oldFields } = booking;
-      expect(response.body).toEqual({ ...oldFields, ...change, lastUpdatedAt: response.body.lastUpdatedAt });
-      expect(Date.parse(response.body.lastUpdatedAt)).toBeGreaterThanOrEqual(Date.parse(booking.lastUpdatedAt));
-      expect(response.headers.etag).not.toBe(etag);
-      const current = await system.call('GET', `/api/bookings/${booking.id}`);
-      expect(current.body).toEqual(response.body);
-      expect(current.headers.etag).toBe(response.headers.etag);
-    });
-
-    test('externalBookingId and correlationId cannot be changed and are ignored', async () => {
-      const booking = await create({ externalBookingId: 'ext-2', correlationId: 'session-2' });
-      const { body } = await put(booking.id, { ...bookingBody(), externalBookingId: 'other', correlationId: 7 });
-      expect(body).toMatchObject({ externalBookingId: 'ext-2', correlationId: 'session-2' });
-      expect(
-        (await system.call('POST', '/api/bookings', { body: bookingBody({ externalBookingId: 'other' }) })).status,
-      ).toBe(201);
-    });
-
-    test('an externalBookingId that another booking uses is ignored, because BOOK00001 is only for new bookings', async () => {
-      const other = await create({ externalBookingId: 'ext-taken' });
-      const booking = await create({ externalBookingId: 'ext-booking' });
-      const { status, body } = await put(booking.id, { ...bookingBody(), externalBookingId: 'ext-taken' });
-      expect(status).toBe(200);
-      expect(body.externalBookingId).toBe('ext-booking');
-      // The body also has the bay and the times of the other booking. Only this overlap (BOOK00002) is reported.
-      expect(errorCodes(await put(booking.id, other))).toEqual(['BOOK00002']);
-    });
-
-    test('the bay and times may stay the same, because a booking does not overlap itself', async () => {
-      const { id, bayId, userAlias, startDate, endDate } = await create();
-      expect((await put(id, { bayId, userAlias, startDate, endDate })).status).toBe(200);
-      const later = new Date(Date.parse(endDate) + 60_000).toISOString();
-      expect((await put(id, { bayId, userAlias, startDate, endDate: later })).status).toBe(200);
-    });
-
-    test('a booking can move to a bay of another facility of the token, and keeps its id and references', async () => {
-      const booking = await create({ externalBookingId: 'ext-move' });
-      const change = bookingBody({ bayId: 'bay-s1-01' });
-      const moved = await put(booking.id, change);
-      expect(moved.status).toBe(200);
-      expect(moved.body).toMatchObject({
-        id: booking.id,
-        externalBookingId: 'ext-move',
-        createdAt: booking.createdAt,
-        ...change,
-      });
-      expect((await system.call('GET', `/api/bookings/${booking.id}`)).body).toEqual(moved.body);
-      const north = await system.token(['fac-north']);
-      expect((await system.call('GET', `/api/bookings/${booking.id}`, { token: north })).status).toBe(404);
-      const south = await system.token(['fac-south']);
-      expect((await system.call('GET', `/api/bookings/${booking.id}`, { token: south })).status).toBe(200);
-      const found = await system.call('GET', '/api/bookings?externalBookingIds=ext-move');
-      expect(found.body.items).toHaveLength(1);
-      const again = await system.call('POST', '/api/bookings', {
-        body: bookingBody({ externalBookingId: 'ext-move' }),
-      });
-      expect(errorCodes(again)).toEqual(['BOOK00001']);
-      const back = await put(booking.id, bookingBody({ bayId: 'bay-n1-03' }), {
-        'If-Match': moved.headers.etag as string,
-      });
-      expect(back.status).toBe(200);
-      expect((await system.call('DELETE', `/api/bookings/${booking.id}`)).status).toBe(204);
-      expect(
-        (await system.call('POST', '/api/bookings', { body: bookingBody({ externalBookingId: 'ext-move' }) })).status,
-      ).toBe(201);
-    });
-
-    test('If-Match may be the current ETag, a list that contains it, or *', async () => {
-      const { id, etag } = await create();
-      const first = await put(id, bookingBody(), { 'If-Match': etag });
-      expect(first.status).toBe(200);
-      const second = await put(id, bookingBody(), { 'If-Match': `"other", ${first.headers.etag}` });
-      expect(second.status).toBe(200);
-      expect((await put(id, bookingBody(), { 'If-Match': '*' })).status).toBe(200);
-    });
+  test('the response has the booking with its new fields, lastUpdatedAt and ETag', async () => {
+    const booking = await create({ externalBookingId: 'ext-1', correlationId: 'session-1' });
+    const change = bookingBody({ bayId: 'bay-n1-02', userAlias: 'Bob' });
+    const response = await put(booking.id, change);
+    expect(response.status).toBe(200);
+    const { etag, ...oldFields } = booking;
+    expect(response.body).toEqual({ ...oldFields, ...change, lastUpdatedAt: response.body.lastUpdatedAt });
+    expect(Date.parse(response.body.lastUpdatedAt)).toBeGreaterThanOrEqual(Date.parse(booking.lastUpdatedAt));
+    expect(response.headers.etag).not.toBe(etag);
+    const current = await system.call('GET', `/api/bookings/${booking.id}`);
+    expect(current.body).toEqual(response.body);
+    expect(current.headers.etag).toBe(response.headers.etag);
   });
 
-  describe('400 for an invalid update', () => {
-    test.each(['bayId', 'userAlias', 'startDate', 'endDate'])("a missing '%s' returns ERR00001", async (field) => {
-      const { id } = await create({ externalBookingId: `ext-missing-${field}` });
-      const response = await put(id, { ...bookingBody(), [field]: undefined });
-      expect(response.status).toBe(400);
-      expect(response.body.errors).toEqual([
-        {
-          code: 'ERR00001',
-          description: `'${field}' is mandatory.`,
-          moreInfo: '',
-          contextData: { externalBookingId: `ext-missing-${field}`, field },
-        },
-      ]);
-    });
-
-    test('a field with a wrong type or format returns ERR00002', async () => {
-      const { id } = await create();
-      const response = await put(id, bookingBody({ userAlias: 5, startDate: 'tomorrow' }));
-      expect(errorCodes(response)).toEqual(['ERR00002', 'ERR00002']);
-    });
-
-    test('a body that is not a JSON object returns ERR00003', async () => {
-      const { id } = await create({ externalBookingId: 'not-an-object' });
-      for (const body of ['[1]', 'null', '{']) {
-        const contextData = { externalBookingId: 'not-an-object' };
-        expect((await put(id, body)).body.errors).toMatchObject([{ code: 'ERR00003', contextData }]);
-      }
-    });
-
-    test('a response reports ERR00010, ERR00011 and ERR00012 together', async () => {
-      const { id } = await create();
-      const change = { startDate: '2021-01-02T00:00:00Z', endDate: '2021-01-01T00:00:00Z', bayId: 'bay-e1-01' };
-      expect(errorCodes(await put(id, bookingBody(change)))).toEqual(['ERR00010', 'ERR00011', 'ERR00012']);
-    });
-
-    test.each(['bay-nowhere', 'bay-e1-01', "bay' or ''='", 'x'.repeat(500)])(
-      'a bayId that matches no bay returns ERR00012: %s',
-      async (bayId) => {
-        const { id } = await create({ externalBookingId: `ext-no-bay-${bayId.slice(0, 20)}` });
-        const response = await put(id, bookingBody({ bayId }));
-        expect(response.status).toBe(400);
-        expect(errorCodes(response)).toEqual(['ERR00012']);
-        expect(response.body.errors[0].description).toBe('No bay found with the given id.');
-      },
-    );
-
-    test.each(['bay-n1-04', 'bay-s1-02'])(
-      'an interval that overlaps another booking of bay %s returns BOOK00002',
-      async (bayId) => {
-        const other = await create({ bayId });
-        const booking = await create({ bayId: 'bay-n1-05', externalBookingId: `ext-overlap-${bayId}` });
-        const change = { bayId, userAlias: 'Ann', startDate: other.startDate, endDate: other.endDate };
-        const response = await put(booking.id, change);
-        expect(response.status).toBe(400);
-        expect(errorCodes(response)).toEqual(['BOOK00002']);
-        expect(response.body.errors[0].contextData).toEqual({ externalBookingId: `ext-overlap-${bayId}` });
-        const { etag, ...unchanged } = booking;
-        expect((await system.call('GET', `/api/bookings/${booking.id}`)).body).toEqual(unchanged);
-        expect(etag).toBe((await system.call('GET', `/api/bookings/${booking.id}`)).headers.etag);
-      },
-    );
-
-    test('a bay that cannot be booked returns BOOK00003', async () => {
-      const { id } = await create();
-      expect(errorCodes(await put(id, bookingBody({ bayId: 'bay-n1-99' })))).toEqual(['BOOK00003']);
-    });
-
-    test('a missing field and an overlap are reported together', async () => {
-      const other = await create();
-      const { id } = await create();
-      const { bayId, startDate, endDate } = other;
-      expect(errorCodes(await put(id, { bayId, startDate, endDate }))).toEqual(['ERR00001', 'BOOK00002']);
-    });
+  test('externalBookingId and correlationId cannot be changed and are ignored', async () => {
+    const booking = await create({ externalBookingId: 'ext-2', correlationId: 'session-2' });
+    const { body } = await put(booking.id, { ...bookingBody(), externalBookingId: 'other', correlationId: 7 });
+    expect(body).toMatchObject({ externalBookingId: 'ext-2', correlationId: 'session-2' });
+    expect(
+      (await system.call('POST', '/api/bookings', { body: bookingBody({ externalBookingId: 'other' }) })).status,
+    ).toBe(201);
   });
 
-  describe('a booking that does not exist', () => {
-    test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid', '%00'])(
-      'the id %s returns 404, whether the body is valid or not',
-      async (id) => {
-        const response = await put(id, bookingBody());
-        expect(response.status).toBe(404);
-        expect(errorCodes(response)).toEqual(['ERR00404']);
-        expect((await put(id, {})).status).toBe(404);
-      },
-    );
+  test('an externalBookingId that another booking uses is ignored, because BOOK00001 is only for new bookings', async () => {
+    const other = await create({ externalBookingId: 'ext-taken' });
+    const booking = await create({ externalBookingId: 'ext-booking' });
+    const { status, body } = await put(booking.id, { ...bookingBody(), externalBookingId: 'ext-taken' });
+    expect(status).toBe(200);
+    expect(body.externalBookingId).toBe('ext-booking');
+    // The body also has the bay and the times of the other booking. Only this overlap (BOOK00002) is reported.
+    expect(errorCodes(await put(booking.id, other))).toEqual(['BOOK00002']);
   });
 
-  describe('If-Match', () => {
-    test('an old ETag, a weak ETag or a text without an ETag in If-Match returns 412', async () => {
-      const { id, etag } = await create({ externalBookingId: 'ext-412' });
-      expect((await put(id, bookingBody())).status).toBe(200);
-      for (const condition of [etag, `W/${etag}`, '"x"', 'nonsense']) {
-        const response = await put(id, bookingBody(), { 'If-Match': condition });
-        expect(response.status).toBe(412);
-        expect(response.body.errors).toEqual([
-          expect.objectContaining({ code: 'ERR00412', contextData: { externalBookingId: 'ext-412' } }),
-        ]);
-      }
-      expect((await put(id, bookingBody({ bayId: 'bay-s1-03' }), { 'If-Match': etag })).status).toBe(412);
-    });
+  test('the bay and times may stay the same, because a booking does not overlap itself', async () => {
+    const { id, bayId, userAlias, startDate, endDate } = await create();
+    expect((await put(id, { bayId, userAlias, startDate, endDate })).status).toBe(200);
+    const later = new Date(Date.parse(endDate) + 60_000).toISOString();
+    expect((await put(id, { bayId, userAlias, startDate, endDate: later })).status).toBe(200);
   });
+
+  test('a booking can move to a bay of another facility of the token, and keeps its id and references', async () => {
+    const booking = await create({ externalBookingId: 'ext-move' });
+    const change = bookingBody({ bayId: 'bay-s1-01' });
+    const moved = await put(booking.id, change);
+    expect(moved.status).toBe(200);
+    expect(moved.body).toMatchObject({
+      id: booking.id,
+      externalBookingId: 'ext-move',
+      createdAt: booking.createdAt,
+      ...change,
+    });
+    expect((await system.call('GET', `/api/bookings/${booking.id}`)).body).toEqual(moved.body);
+    const north = await system.token(['fac-north']);
+    expect((await system.call('GET', `/api/bookings/${booking.id}`, { token: north })).status).toBe(404);
+    const south = await system.token(['fac-south']);
+    expect((await system.call('GET', `/api/bookings/${booking.id}`, { token: south })).status).toBe(200);
+    const found = await system.call('GET', '/api/bookings?externalBookingIds=ext-move');
+    expect(found.body.items).toHaveLength(1);
+    const again = await system.call('POST', '/api/bookings', {
+      body: bookingBody({ externalBookingId: 'ext-move' }),
+    });
+    expect(errorCodes(again)).toEqual(['BOOK00001']);
+    const back = await put(booking.id, bookingBody({ bayId: 'bay-n1-03' }), {
+      'If-Match': moved.headers.etag as string,
+    });
+    expect(back.status).toBe(200);
+    expect((await remove(booking.id)).status).toBe(204);
+    expect((await remove(booking.id)).status).toBe(404);
+    await create({ externalBookingId: 'ext-move' });
+  });
+
+  test('every error has the externalBookingId of the booking', async () => {
+    const contextData = { externalBookingId: 'ext-errors' };
+    const { id } = await create(contextData);
+    const response = await put(id, { ...bookingBody({ bayId: 'bay-n1-99' }), userAlias: undefined });
+    expect(response.status).toBe(400);
+    expect(response.body.errors).toMatchObject([
+      { code: 'ERR00001', description: "'userAlias' is mandatory.", contextData },
+      { code: 'BOOK00003', contextData },
+    ]);
+    for (const body of ['[1]', 'null', '{'])
+      expect((await put(id, body)).body.errors).toMatchObject([{ code: 'ERR00003', contextData }]);
+  });
+
+  test.each(['bay-n1-04', 'bay-s1-02'])(
+    'an interval that overlaps another booking of bay %s returns BOOK00002, and the booking stays as it is',
+    async (bayId) => {
+      const other = await create({ bayId });
+      const { etag, ...booking } = await create({ bayId: 'bay-n1-05', externalBookingId: `ext-overlap-${bayId}` });
+      const change = { bayId, userAlias: 'Ann', startDate: other.startDate, endDate: other.endDate };
+      expect(errorCodes(await put(booking.id, change))).toEqual(['BOOK00002']);
+      const { body, headers } = await get(booking.id);
+      expect([body, headers.etag]).toEqual([booking, etag]);
+    },
+  );
 });
 
 describe('GET and HEAD', () => {
-  const create = async () => {
-    const { body, headers } = await system.call('POST', '/api/bookings', { body: bookingBody() });
-    return { booking: body, path: `/api/bookings/${body.id}`, etag: headers.etag as string };
-  };
-
-  describe('200 for a booking that exists', () => {
-    test('the response has the booking, with Cache-Control: private, no-cache', async () => {
-      const { booking, path, etag } = await create();
-      const response = await system.call('GET', path);
-      expect(response.status).toBe(200);
-      expect(response.body).toEqual(booking);
-      expect(response.headers.etag).toBe(etag);
-      expect(response.headers['cache-control']).toBe('private, no-cache');
-    });
-
-    test('the id can be in upper case', async () => {
-      const { booking } = await create();
-      expect((await system.call('GET', `/api/bookings/${booking.id.toUpperCase()}`)).body).toEqual(booking);
-    });
-
-    test('HEAD returns the same headers and no body', async () => {
-      const { path, etag } = await create();
-      const [get, head] = [await system.call('GET', path), await system.call('HEAD', path)];
-      expect(head.status).toBe(200);
-      expect(head.text).toBeFalsy();
-      expect(head.headers.etag).toBe(etag);
-      expect(head.headers['content-length']).toBe(get.headers['content-length']);
-    });
-
-    test('If-None-Match with only other ETags returns 200', async () => {
-      const { path } = await create();
-      expect((await system.call('GET', path, { headers: { 'If-None-Match': '"x", W/"y"' } })).status).toBe(200);
-    });
-  });
-
-  describe('If-None-Match', () => {
-    test('returns 304 for the current ETag, strong or weak, for a list that contains this ETag, and for *', async () => {
-      const { path, etag } = await create();
-      for (const condition of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
-        for (const method of ['GET', 'HEAD']) {
-          const response = await system.call(method, path, { headers: { 'If-None-Match': condition } });
-          expect(response.status).toBe(304);
-          expect(response.text).toBeFalsy();
-          expect(response.headers.etag).toBe(etag);
-        }
-      }
-    });
-
-    test('returns 200 for the ETag from before an update', async () => {
-      const { path, etag } = await create();
-      await system.call('PUT', path, { body: bookingBody() });
-      expect((await system.call('GET', path, { headers: { 'If-None-Match': etag } })).status).toBe(200);
-    });
-  });
-
-  describe('a booking that does not exist', () => {
-    test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid', "'", '%00', '%E0%A4%A'])(
-      'the id %s returns 404',
-      async (id) => {
-        const response = await system.call('GET', `/api/bookings/${id}`);
-        expect(response.status).toBe(404);
-        expect(response.body.errors).toEqual([
-          { code: 'ERR00404', description: 'Not found.', moreInfo: '', contextData: { externalBookingId: '' } },
-        ]);
-      },
-    );
-  });
-
-  test('a request without a token returns 401, even if the path is not valid percent-encoding', async () => {
-    const response = await system.call('GET', '/api/bookings/%E0%A4%A?x=%', { token: null });
-    expect(response.status).toBe(401);
-    expect(errorCodes(response)).toEqual(['ERR00401']);
+  test('the response has the booking, with Cache-Control: private, no-cache, also for an id in upper case', async () => {
+    const { etag, ...booking } = await create();
+    const response = await get(booking.id);
+    expect(response.status).toBe(200);
+    expect(response.body).toEqual(booking);
+    expect(response.headers).toMatchObject({ etag, 'cache-control': 'private, no-cache' });
+    expect((await get(booking.id.toUpperCase())).body).toEqual(booking);
   });
 });
 
-describe('DELETE', () => {
-  const create = async (fields: Record<string, unknown> = {}) =>
-    await system.call('POST', '/api/bookings', { body: bookingBody(fields) });
-  const remove = (id: string, headers: Record<string, string> = {}) =>
-    system.call('DELETE', `/api/bookings/${id}`, { headers });
+test('DELETE returns 204 without a body and ignores that of the request, and a second DELETE returns 404', async () => {
+  const { id } = await create();
+  const response = await system.call('DELETE', `/api/bookings/${id}`, { body: '{broken' });
+  expect([response.status, response.text]).toEqual([204, '']);
+  expect((await get(id)).status).toBe(404);
+  expect((await remove(id)).status).toBe(404);
+});
 
-  describe('a booking that exists', () => {
-    test('DELETE returns 204 without a body, and the booking is deleted', async () => {
-      const { body } = await create();
-      const response = await remove(body.id);
-      expect(response.status).toBe(204);
-      expect(response.text).toBe('');
-      expect((await system.call('GET', `/api/bookings/${body.id}`)).status).toBe(404);
-    });
-
-    test('the time slot and the externalBookingId of a deleted booking can be used again', async () => {
-      const fields = bookingBody({ externalBookingId: 'ext-again' });
-      const { body } = await system.call('POST', '/api/bookings', { body: fields });
-      expect((await remove(body.id)).status).toBe(204);
-      expect((await system.call('POST', '/api/bookings', { body: fields })).status).toBe(201);
-    });
-
-    test('DELETE returns 204 if If-Match is the current ETag', async () => {
-      const { body, headers } = await create();
-      expect((await remove(body.id, { 'If-Match': headers.etag as string })).status).toBe(204);
-    });
-
-    test('the body of a DELETE request is ignored', async () => {
-      const { body } = await create();
-      const response = await system.call('DELETE', `/api/bookings/${body.id}`, { body: '{broken' });
-      expect(response.status).toBe(204);
-    });
-  });
-
-  describe('a booking that does not exist', () => {
-    test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid'])('the id %s returns 404', async (id) => {
-      const response = await remove(id);
+test.each(['00000000-0000-7000-8000-000000000000', 'not-a-uuid', "'", '%00', '%E0%A4%A'])(
+  'a booking with the id %s does not exist: 404 for every method, whether the body is valid or not',
+  async (id) => {
+    for (const response of [await get(id), await put(id, bookingBody()), await put(id, {}), await remove(id)]) {
       expect(response.status).toBe(404);
-      expect(errorCodes(response)).toEqual(['ERR00404']);
+      expect(response.body.errors).toEqual([
+        { code: 'ERR00404', description: 'Not found.', moreInfo: '', contextData: { externalBookingId: '' } },
+      ]);
+    }
+  },
+);
+
+describe('conditional requests', () => {
+  test('If-Match may be the current ETag, a list that contains it, or *', async () => {
+    const { id, etag } = await create();
+    const first = await put(id, bookingBody(), { 'If-Match': etag });
+    expect(first.status).toBe(200);
+    const second = await put(id, bookingBody(), { 'If-Match': `"other", ${first.headers.etag}` });
+    expect(second.status).toBe(200);
+    expect((await remove(id, { 'If-Match': '*' })).status).toBe(204);
+  });
+
+  test('an old ETag, a weak ETag or a text without an ETag in If-Match returns 412', async () => {
+    const { id, etag } = await create({ externalBookingId: 'ext-412' });
+    const { body } = await put(id, bookingBody());
+    for (const condition of [etag, `W/${etag}`, '"x"', 'nonsense']) {
+      const ifMatch = { 'If-Match': condition };
+      for (const response of [await put(id, bookingBody({ bayId: 'bay-s1-03' }), ifMatch), await remove(id, ifMatch)]) {
+        expect(response.status).toBe(412);
+        expect(response.body.errors).toMatchObject([
+          { code: 'ERR00412', contextData: { externalBookingId: 'ext-412' } },
+        ]);
+      }
+    }
+    expect((await get(id)).body).toEqual(body);
+  });
+
+  test('If-None-Match with the current ETag, strong or weak, a list that contains it, or * returns 304', async () => {
+    const { id, etag } = await create();
+    for (const condition of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
+      for (const method of ['GET', 'HEAD']) {
+        const headers = { 'If-None-Match': condition };
+        const response = await system.call(method, `/api/bookings/${id}`, { headers });
+        expect(response.status).toBe(304);
+        expect(response.text).toBeFalsy();
+        expect(response.headers.etag).toBe(etag);
+      }
+    }
+    await put(id, bookingBody());
+    expect((await get(id, { 'If-None-Match': `"x", ${etag}` })).status).toBe(200);
+  });
+});
+
+describe('metadata', () => {
+  const post = (metadata: unknown, headers: Record<string, string> = {}) =>
+    system.call('POST', '/api/bookings', { body: bookingBody({ metadata }), headers });
+  const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v']));
+
+  describe('requests', () => {
+    test('POST, GET, the list and the feed return the metadata, with every permitted key and text', async () => {
+      const metadata = {
+        'A-z_0.9': 'line\nbreak "quoted" 🏌 é',
+        empty: '',
+        ['k'.repeat(40)]: '🏌'.repeat(500),
+        // JSON.parse gives an object this key of its own.
+        ...JSON.parse('{ "__proto__": "x", "constructor": "y" }'),
+      };
+      const created = await post(metadata);
+      expect(created.status).toBe(201);
+      expect(created.body.metadata).toEqual(metadata);
+      const { id } = created.body;
+      expect((await system.call('GET', `/api/bookings/${id}`)).body).toEqual(created.body);
+      const list = await system.call('GET', `/api/bookings?ids=${id}`);
+      expect(list.body.items[0].metadata).toEqual(metadata);
+      const feed = await system.call('GET', '/api/booking-changes?facilityId=fac-north');
+      expect(feed.body.items.at(-1).data.metadata).toEqual(metadata);
     });
 
-    test('a second DELETE returns 404', async () => {
-      const { body } = await create({ externalBookingId: 'ext-second' });
-      expect((await remove(body.id)).status).toBe(204);
-      expect((await remove(body.id)).status).toBe(404);
+    test('20 keys are permitted, and null, {} and no metadata leave the field out', async () => {
+      expect((await post(keys(20))).body.metadata).toEqual(keys(20));
+      for (const none of [null, {}, undefined]) {
+        const { status, body } = await post(none);
+        expect([status, 'metadata' in body]).toEqual([201, false]);
+      }
+    });
+
+    test.each([
+      ['a text', 'x'],
+      ['an array', ['x']],
+      ['a number as value', { a: 1 }],
+      ['null as value', { a: null }],
+      ['an object as value', { a: {} }],
+      ['an empty key', { '': 'x' }],
+      ['a key of 41 characters', { ['k'.repeat(41)]: 'x' }],
+      ['a key with a space', { 'a b': 'x' }],
+      ['a key with a letter outside ASCII', { é: 'x' }],
+      ['a value of 501 characters', { a: 'x'.repeat(501) }],
+      ['a NUL character', { a: 'x\0' }],
+      ['21 keys', keys(21)],
+    ])('%s returns ERR00002 for metadata', async (_name, metadata) => {
+      const existing = await post({ a: '1' });
+      const path = `/api/bookings/${existing.body.id}`;
+      const put = await system.call('PUT', path, { body: { ...existing.body, metadata } });
+      for (const response of [await post(metadata), put]) {
+        expect(errorCodes(response)).toEqual(['ERR00002']);
+        expect(response.body.errors[0].description).toBe("'metadata' is invalid.");
+      }
+      expect((await system.call('GET', path)).body.metadata).toEqual({ a: '1' });
+    });
+
+    test('every invalid key of metadata is named once', async () => {
+      const { body } = await post({ 'a b': 5, 'c d': 'x', ok: 'y' });
+      expect(body.errors).toMatchObject([
+        { moreInfo: expect.stringContaining("'a b'"), contextData: { field: 'metadata.a b' } },
+        { moreInfo: expect.stringContaining("'c d'"), contextData: { field: 'metadata.c d' } },
+      ]);
+      expect((await system.call('GET', '/api/bookings?metadata[a b]=x')).body.errors).toMatchObject([
+        { moreInfo: expect.stringContaining("'a b'"), contextData: { field: 'metadata' } },
+      ]);
+    });
+
+    test('a PUT without metadata keeps it, an object replaces it, and null or {} removes it', async () => {
+      const created = (await post({ a: '1', b: '2' })).body;
+      const { metadata: _, ...others } = created;
+      const put = async (fields: object) =>
+        (await system.call('PUT', `/api/bookings/${created.id}`, { body: { ...others, ...fields } })).body.metadata;
+      expect(await put({ userAlias: 'Bob' })).toEqual({ a: '1', b: '2' });
+      // The metadata stays even if the booking moves to another facility.
+      expect(await put({ bayId: 'bay-s1-02' })).toEqual({ a: '1', b: '2' });
+      expect(await put({ metadata: { c: '3' } })).toEqual({ c: '3' });
+      expect(await put({ metadata: null })).toBeUndefined();
+      expect(await put({ metadata: { d: '4' } })).toEqual({ d: '4' });
+      expect(await put({ metadata: {} })).toBeUndefined();
+      expect(await put({})).toBeUndefined();
+    });
+
+    test('metadata is no unknown field with handling=strict, and its order does not matter to an Idempotency-Key', async () => {
+      const body = bookingBody({ metadata: { a: '1', b: '2' } });
+      const headers = { Prefer: 'handling=strict', 'Idempotency-Key': 'metadata' };
+      const first = await system.call('POST', '/api/bookings', { body, headers });
+      expect(first.status).toBe(201);
+      const repeated = await system.call('POST', '/api/bookings', {
+        body: { ...body, metadata: { b: '2', a: '1' } },
+        headers,
+      });
+      expect(repeated.body).toEqual(first.body);
+      const other = { ...body, metadata: { a: '1', b: '3' } };
+      expect(errorCodes(await system.call('POST', '/api/bookings', { body: other, headers }))).toEqual(['ERR00422']);
     });
   });
 
-  describe('If-Match', () => {
-    test('an old ETag in If-Match returns 412, the booking is not deleted, and its externalBookingId stays in use', async () => {
-      const { body, headers } = await create({ externalBookingId: 'ext-stays' });
-      // The update changes the ETag, and leaves the externalBookingId as it is.
-      expect((await system.call('PUT', `/api/bookings/${body.id}`, { body: bookingBody() })).status).toBe(200);
-      expect(errorCodes(await remove(body.id, { 'If-Match': headers.etag as string }))).toEqual(['ERR00412']);
-      expect((await system.call('GET', `/api/bookings/${body.id}`)).status).toBe(200);
-      expect(errorCodes(await create({ externalBookingId: 'ext-stays' }))).toEqual(['BOOK00001']);
+  describe('search', () => {
+    const find = (query: string) => system.call('GET', `/api/bookings?${query}`);
+
+    test('bookings match if every field is equal, with exact totals and links that keep the filter', async () => {
+      const create = async (metadata: object, fields: object = {}) =>
+        (await system.call('POST', '/api/bookings', { body: bookingBody({ metadata, ...fields }) })).body.id;
+      const first = await create({ shop: 'search', order: 'A&B =7', players: '4' });
+      const second = await create({ shop: 'search', players: '4' }, { userAlias: 'Zoe' });
+      await create({ shop: 'search', players: '40' });
+      const south = await create({ shop: 'search', players: '4' }, { bayId: 'bay-s1-01' });
+      const idsOf = async (query: string): Promise<string[]> =>
+        (await find(query)).body.items.map(({ id }: { id: string }) => id);
+
+      expect(await idsOf('metadata[shop]=search&metadata[players]=4')).toEqual([first, second, south]);
+      expect(await idsOf('metadata%5Border%5D=A%26B%20%3D7')).toEqual([first]);
+      expect(await idsOf('metadata[shop]=search&metadata[order]=A%26B%20%3D7&metadata[players]=5')).toEqual([]);
+      expect(await idsOf('metadata[shop]=Search')).toEqual([]);
+      expect(await idsOf('metadata[shop]=search&userAlias=Zoe')).toEqual([second]);
+      expect(await idsOf('metadata[shop]=search&locationIds=loc-south-1&isActive=true')).toEqual([south]);
+
+      const page = await find('metadata[shop]=search&metadata[players]=4&pageSize=1&page=2');
+      expect(page.body).toMatchObject({ total: 3, pageCount: 3, page: 2 });
+      expect(page.body.items[0].id).toBe(second);
+      const next = await find(new URL(page.body._links.next.href).search.slice(1));
+      expect(next.body.items[0].id).toBe(south);
+      expect(next.body).not.toHaveProperty('_links.next');
+    });
+
+    test.each([
+      'metadata=x',
+      'metadata[]=x',
+      'metadata[a b]=x',
+      'metadata[a]=1&metadata[a]=2',
+      `metadata[a]=${'x'.repeat(501)}`,
+      Object.keys(keys(21))
+        .map((key) => `metadata[${key}]=v`)
+        .join('&'),
+    ])('%s returns ERR00002 for metadata', async (query) => {
+      const response = await find(query);
+      expect(response.body.errors).toMatchObject([{ code: 'ERR00002', description: "'metadata' is invalid." }]);
+    });
+
+    test('with handling=strict, metadata[key] is known, and members of other parameters are not', async () => {
+      const strict = { headers: { Prefer: 'handling=strict' } };
+      expect((await system.call('GET', '/api/bookings?metadata[a]=x&ids[0]=y', strict)).status).toBe(200);
+      const response = await system.call('GET', '/api/bookings?userAlias[a]=x', strict);
+      expect(response.body.errors[0].description).toBe("'userAlias[a]' is not known.");
     });
   });
 });

@@ -2,15 +2,9 @@
 // "Revoked tokens").
 import { query } from '@bay-booking/service/database/database';
 import type { TokenOptions } from '@bay-booking/testkit/issuer';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { bookingBody } from './support/booking-requests.ts';
-import {
-  baseUrl,
-  closeExtraSystems,
-  createExtraSystem,
-  createTestSystem,
-  type TestSystem,
-} from './support/test-system.ts';
+import { baseUrl, createExtraSystem, type TestSystem, useTestSystem } from './support/test-system.ts';
 import { until } from './support/until.ts';
 
 const path = '/api/booking-locations';
@@ -19,12 +13,7 @@ const invalidToken =
   `Bearer realm="bay-booking", resource_metadata="${baseUrl}/.well-known/oauth-protected-resource", ` +
   'error="invalid_token", error_description="The token was revoked."';
 
-let system: TestSystem;
-beforeAll(async () => {
-  system = await createTestSystem();
-});
-afterAll(() => system.close());
-afterEach(closeExtraSystems);
+const system = useTestSystem();
 beforeEach(() => {
   Object.assign(system.issuer.revocations, { claims: {}, header: {}, status: 200 });
 });

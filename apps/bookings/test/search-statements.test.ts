@@ -1,9 +1,10 @@
-// Tests that searches find the same bookings as simple filters in TypeScript. The SQL statements split a search into
+// Tests that generated searches find the same bookings as a simple filter in TypeScript. The SQL statements split a search into
 // parts, so that an index finds each part. To test the boundaries of the parts, many bookings start or end exactly at
 // the instants of the searches.
 import { connectDatabase, type Database, query } from '@bay-booking/service/database/database';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import type { Criteria } from '../src/bookings/search/conditions.ts';
 import { createSearchStore } from '../src/bookings/search/store.ts';
 import { bookingState } from '../src/bookings/storage/columns.ts';
@@ -67,121 +68,100 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The bounds of intervals without a beginning or without an end, in hours after the start of 2030. */
-const [beginningOfTime, endOfTime] = [-1e9, 1e9];
-/**
- * Whether the booking overlaps the interval, which includes `from` and excludes `to`. A booking may end when it starts.
- */
-const isOverlapping = ({ start, end }: TestBooking, from: number, to: number): boolean =>
-  start === end ? start >= from && start < to : start < to && end > from;
-
 /** The current time of the searches, in hours after the start of 2030. */
 const now = 20;
-/** The bays of two thirds of the bookings. Each booking has its own bay, with the same id as the booking. */
-const bays = bookings.filter((_, index) => index % 3 > 0).map(({ id }) => id);
-const cases: [name: string, filter: Partial<Criteria>, rule: (booking: TestBooking) => boolean][] = [
-  ['all bookings', {}, () => true],
-  ['active', { isActive: true }, ({ end }) => end > now],
-  ['ended', { isActive: false }, ({ end }) => end <= now],
-  [
-    'active, of a location',
-    { isActive: true, locationIds: ['l0a'] },
-    ({ end, location }) => end > now && location === 'l0a',
-  ],
-  [
-    'ended, of locations',
-    { isActive: false, locationIds: ['l0a', 'l0b'] },
-    ({ end, location }) => end <= now && ['l0a', 'l0b'].includes(location),
-  ],
-  [
-    'before an instant, of a location',
-    { locationIds: ['l0b'], time: { kind: 'overlapping', start: undefined, end: at(30) } },
-    (booking) => booking.location === 'l0b' && isOverlapping(booking, beginningOfTime, 30),
-  ],
-  ['of bays', { bayIds: bays }, ({ id }) => bays.includes(id)],
-  ['ended, of bays', { bayIds: bays, isActive: false }, ({ id, end }) => bays.includes(id) && end <= now],
-  ['active, of bays', { bayIds: bays, isActive: true }, ({ id, end }) => bays.includes(id) && end > now],
-  [
-    'of bays, before an instant',
-    { bayIds: bays, time: { kind: 'overlapping', start: undefined, end: at(17) } },
-    (booking) => bays.includes(booking.id) && isOverlapping(booking, beginningOfTime, 17),
-  ],
-  [
-    'from an instant on',
-    { time: { kind: 'overlapping', start: at(17), end: undefined } },
-    (booking) => isOverlapping(booking, 17, endOfTime),
-  ],
-  [
-    'before an instant',
-    { time: { kind: 'overlapping', start: undefined, end: at(17) } },
-    (booking) => isOverlapping(booking, beginningOfTime, 17),
-  ],
-  [
-    'overlapping an interval',
-    { time: { kind: 'overlapping', start: at(9), end: at(17) } },
-    (booking) => isOverlapping(booking, 9, 17),
-  ],
-  [
-    'active, from an instant on',
-    { isActive: true, time: { kind: 'overlapping', start: at(12), end: undefined } },
-    (booking) => booking.end > now && isOverlapping(booking, 12, endOfTime),
-  ],
-  [
-    'active, before an instant',
-    { isActive: true, time: { kind: 'overlapping', start: undefined, end: at(30) } },
-    (booking) => booking.end > now && isOverlapping(booking, beginningOfTime, 30),
-  ],
-  [
-    'ended, from an instant on',
-    { isActive: false, time: { kind: 'overlapping', start: at(12), end: undefined } },
-    (booking) => booking.end <= now && isOverlapping(booking, 12, endOfTime),
-  ],
-  ['active, of an alias', { isActive: true, userAlias: 'Ann' }, ({ end }) => end > now],
-  ['with metadata', { metadata: { shop: 'web' } }, ({ start }) => start % 3 > 0],
-  ['with two fields of metadata', { metadata: { shop: 'web', remainder: '2' } }, ({ start }) => start % 3 === 2],
-  [
-    'ended, of locations, with metadata',
-    { metadata: { remainder: '1' }, isActive: false, locationIds: ['l0a', 'l0b', 'l1b'] },
-    ({ start, end, location }) => start % 3 === 1 && end <= now && ['l0a', 'l0b', 'l1b'].includes(location),
-  ],
-  [
-    'of bays, with metadata, from an instant on',
-    { bayIds: bays, metadata: { shop: 'web' }, time: { kind: 'overlapping', start: at(12), end: undefined } },
-    (booking) => bays.includes(booking.id) && booking.start % 3 > 0 && isOverlapping(booking, 12, endOfTime),
-  ],
-  [
-    'with a text in metadata, overlapping an interval',
-    { text: 'eb', textPattern: '', jsonPattern: 'eb', time: { kind: 'overlapping', start: at(9), end: at(17) } },
-    (booking) => booking.start % 3 > 0 && isOverlapping(booking, 9, 17),
-  ],
-  [
-    'within an interval',
-    { locationIds: ['l0a', 'l1b'], time: { kind: 'within', start: at(9), end: at(17) } },
-    (booking) => ['l0a', 'l1b'].includes(booking.location) && booking.start >= 9 && booking.end <= 17,
-  ],
-];
+/** The bays of two thirds of the bookings. */
+const someBays = bookings.filter((_, index) => index % 3 > 0).map(({ id }) => id);
 
-test.each(
-  cases.flatMap(([name, filter, rule]) =>
-    [['f0'], ['f0', 'f1']].map((facilities) => ({ name, facilities, filter, rule })),
-  ),
-)(
-  'a search for bookings ($name) in $facilities returns the expected pages and total',
-  async ({ facilities, filter, rule }) => {
-    const { search } = createSearchStore(db);
-    const expected = bookings
-      .filter((booking) => facilities.includes(booking.facility) && rule(booking))
-      .sort((a, b) => a.start - b.start || (a.id < b.id ? -1 : 1))
-      .map(({ id }) => id);
-    const found: string[] = [];
-    const pageSize = 7;
-    // The last page of the loop is empty.
-    for (let page = 1; page <= Math.ceil(expected.length / pageSize) + 1; page++) {
-      const { rows, total } = await search({ facilities, now: at(now), ...filter }, { page, pageSize });
-      expect(total).toBe(expected.length);
-      found.push(...rows.map(({ id }) => id));
-    }
-    expect(expected.length).toBeGreaterThan(0);
-    expect(found).toEqual(expected);
+interface Filter {
+  readonly facilities: string[];
+  readonly isActive?: boolean;
+  readonly locationIds?: string[];
+  readonly bayIds?: string[];
+  readonly userAlias?: string;
+  readonly metadata?: { shop?: string; remainder?: string };
+  readonly text?: string;
+  readonly time?:
+    | { kind: 'within'; start: number; end: number }
+    | { kind: 'overlapping'; start?: number; end?: number };
+}
+const start = fc.integer({ min: 0, max: 30 });
+const end = fc.integer({ min: 10, max: 40 });
+const filters: fc.Arbitrary<Filter> = fc.record(
+  {
+    facilities: fc.constantFrom(['f0'], ['f0', 'f1']),
+    isActive: fc.boolean(),
+    locationIds: fc.subarray(['l0a', 'l0b', 'l1a', 'l1b'], { minLength: 1 }),
+    bayIds: fc.constantFrom(someBays, someBays.slice(0, 1)),
+    userAlias: fc.constant('Ann'),
+    metadata: fc.constantFrom({ shop: 'web' }, { shop: 'web', remainder: '2' }, { remainder: '1' }),
+    text: fc.constant('eb'),
+    time: fc.oneof(
+      fc.record({ kind: fc.constant('within' as const), start, end }),
+      fc.record({ kind: fc.constant('overlapping' as const), start, end }, { requiredKeys: ['kind'] }),
+    ),
   },
+  { requiredKeys: ['facilities'] },
 );
+
+function isFound(
+  booking: TestBooking,
+  { facilities, isActive, locationIds, bayIds, time, ...filter }: Filter,
+): boolean {
+  const metadata = metadataOf(booking.start);
+  if (!facilities.includes(booking.facility)) return false;
+  if (isActive !== undefined && isActive !== booking.end > now) return false;
+  if (locationIds && !locationIds.includes(booking.location)) return false;
+  if (bayIds && !bayIds.includes(booking.id)) return false;
+  // Of the texts of a booking, only the shop contains `eb`.
+  if ((filter.text || filter.metadata?.shop) && !metadata) return false;
+  if (filter.metadata?.remainder && filter.metadata.remainder !== metadata?.remainder) return false;
+  if (time?.kind === 'within') return booking.start >= time.start && booking.end <= time.end;
+  return isOverlapping(booking, time?.start ?? -1e9, time?.end ?? 1e9);
+}
+
+/**
+ * Whether the booking overlaps the interval, which includes `from` and excludes `to`, unless both are equal. A booking
+ * may end when it starts.
+ */
+const isOverlapping = ({ start, end }: TestBooking, from: number, to: number): boolean =>
+  (start === end ? start >= from : end > from) && (from === to ? start <= to : start < to);
+
+test('any search in any facilities returns the expected pages and total', async () => {
+  const { search } = createSearchStore(db);
+  const pageSize = 7;
+  let found = 0;
+  await fc.assert(
+    fc.asyncProperty(filters, async (filter) => {
+      const { time, text } = filter;
+      if (time?.start !== undefined && time.end !== undefined) fc.pre(time.start <= time.end);
+      const expected = bookings
+        .filter((booking) => isFound(booking, filter))
+        .sort((a, b) => a.start - b.start || (a.id < b.id ? -1 : 1))
+        .map(({ id }) => id);
+      const criteria = {
+        ...filter,
+        now: at(now),
+        ...(text && { textPattern: '', jsonPattern: text }),
+        ...(time && {
+          time: {
+            kind: time.kind,
+            start: time.start === undefined ? undefined : at(time.start),
+            end: time.end === undefined ? undefined : at(time.end),
+          },
+        }),
+      } as Criteria;
+      const ids: string[] = [];
+      // The last page of the loop is empty.
+      for (let page = 1; page <= Math.ceil(expected.length / pageSize) + 1; page++) {
+        const { rows, total } = await search(criteria, { page, pageSize });
+        expect(total).toBe(expected.length);
+        ids.push(...rows.map(({ id }) => id));
+      }
+      expect(ids).toEqual(expected);
+      if (ids.length > 0) found += 1;
+    }),
+    { numRuns: process.env.STRESS ? 5_000 : 200 },
+  );
+  expect(found).toBeGreaterThan(40);
+});

@@ -1,9 +1,9 @@
 // Tests GET /api/booking-usage: what counts, for whom, and as CSV.
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
-import { createTestSystem, type TestSystem } from './support/test-system.ts';
+import { useTestSystem } from './support/test-system.ts';
 
-let system: TestSystem;
+const system = useTestSystem();
 const base = 'https://bay-booking.example/golf/';
 const interval = 'startDate=2040-05-02T22:00:00Z&endDate=2040-05-04T22:00:00Z';
 const find = async (query: string, options = {}) =>
@@ -20,7 +20,6 @@ const row = (key: string | null, bookings: number, bookedMinutes: number, more: 
 });
 
 beforeAll(async () => {
-  system = await createTestSystem();
   const hours = { weekly: { thursday: [{ opens: '08:00', closes: '18:00' }] } };
   for (const id of ['loc-north-1', 'loc-north-2'])
     await system.call('PUT', `/api/booking-locations/${id}/opening-hours`, { body: hours });
@@ -47,7 +46,6 @@ beforeAll(async () => {
   await system.call('PUT', `/api/bookings/${moved.id}`, { body: { ...change, bayId: 'bay-s1-02' } });
   for (const { id } of cancelled) await system.call('DELETE', `/api/bookings/${id}`);
 });
-afterAll(() => system.close());
 
 test('each day has an item, with the opening hours of all bays, also if it is closed', async () => {
   const { status, body, headers } = await find('by=day');

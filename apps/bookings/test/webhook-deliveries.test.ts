@@ -1,10 +1,10 @@
 // Tests that events are delivered to webhooks, also if a receiver fails for some time (docs/behaviour.md, "Webhooks").
 import { createHash } from 'node:crypto';
 import { query } from '@bay-booking/service/database/database';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { checkEvent } from './support/check-response.ts';
-import { createTestSystem, type TestSystem } from './support/test-system.ts';
+import { createTestSystem, useTestSystem } from './support/test-system.ts';
 import { until } from './support/until.ts';
 import {
   type ReceivedEvent,
@@ -13,20 +13,12 @@ import {
   type WebhookReceiver,
 } from './support/webhook-receiver.ts';
 
-let system: TestSystem;
-let secondInstance: TestSystem;
 /** How far the clock of the service is ahead of the real time. */
 let clockAheadMs = 0;
 const now = () => new Date(Date.now() + clockAheadMs);
 const webhooks = { deliver: true, allowNetworks: ['127.0.0.0/8'] };
-beforeAll(async () => {
-  system = await createTestSystem({ now, webhooks });
-  secondInstance = await createTestSystem({ now, webhooks, sharing: system });
-});
-afterAll(async () => {
-  await secondInstance.close();
-  await system.close();
-});
+const system = useTestSystem({ now, webhooks });
+const secondInstance = useTestSystem({ now, webhooks, sharing: system });
 
 const receivers: WebhookReceiver[] = [];
 afterEach(async () => {

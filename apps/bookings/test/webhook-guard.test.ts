@@ -1,122 +1,274 @@
-// Tests that a delivery never connects to a forbidden address, even if the registration has accepted the address. Also
-// tests that an attempt ends if the response never ends (docs/behaviour.md, "Webhooks").
+// Tests that deliveries never connect to forbidden addresses or wait for ever, that the webhooks of one owner do not
+// delay those of another one, that no secret is lost when the operator rotates WEBHOOK_KEY, and that the example of
+// docs/api.md reads the events.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { query } from '@bay-booking/service/database/database';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { createTestSystem, type TestSystem } from './support/test-system.ts';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { read } from '@bay-booking/testkit/repository';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
+import { bookingBody } from './support/booking-requests.ts';
+import { closeExtraSystems, createExtraSystem, type TestSystem, useTestSystem } from './support/test-system.ts';
 import { until } from './support/until.ts';
+import { startWebhookReceiver, verifySignature, type WebhookReceiver } from './support/webhook-receiver.ts';
 
-let server: Server;
-let port: number;
-let connections: Socket[];
-let respond: (socket: Socket, request: string) => void;
-beforeEach(async () => {
-  connections = [];
-  respond = () => {};
-  server = createServer((socket) => {
-    connections.push(socket);
-    // The service may reset a connection. Without this listener, the error would end the test run.
-    socket.on('error', () => {});
-    socket.once('data', (request) => respond(socket, String(request)));
+const system = useTestSystem({ webhooks: { deliver: true, allowNetworks: ['127.0.0.0/8'] } });
+
+describe('the addresses and the time of attempts', () => {
+  let server: Server;
+  let port: number;
+  let connections: Socket[];
+  let respond: (socket: Socket, request: string) => void;
+  beforeEach(async () => {
+    connections = [];
+    respond = () => {};
+    server = createServer((socket) => {
+      connections.push(socket);
+      // The service may reset a connection. Without this listener, the error would end the test run.
+      socket.on('error', () => {});
+      socket.once('data', (request) => respond(socket, String(request)));
+    });
+    // Without a host, the server listens on all IPv6 and IPv4 addresses of this machine.
+    server.listen(0);
+    await once(server, 'listening');
+    port = (server.address() as AddressInfo).port;
   });
-  // Without a host, the server listens on all IPv6 and IPv4 addresses of this machine.
-  server.listen(0);
-  await once(server, 'listening');
-  port = (server.address() as AddressInfo).port;
-});
-afterEach(async () => {
-  for (const socket of connections) socket.destroy();
-  server.close();
-  await once(server, 'close');
-});
-
-/**
- * Registers a webhook with an allowed address, changes the address to `url` in the database, and sends a ping. The
- * service would reject a registration with `url`, but it could have accepted `url` with an older configuration. Returns
- * a function that reads the delivery of the ping.
- */
-async function attemptAt(system: TestSystem, url: string): Promise<() => Promise<Record<string, unknown>>> {
-  const registered = await system.call('POST', '/api/webhooks', { body: { url: 'https://partner.example/hook' } });
-  const { id } = registered.body;
-  await query(system.db, 'update webhook set url = $2 where id = $1', [id, url]);
-  await system.call('POST', `/api/webhooks/${id}/ping`);
-  return async () => (await system.call('GET', `/api/webhooks/${id}/deliveries`)).body.items[0];
-}
-
-const hasAttempted = ({ attempts }: Record<string, unknown>): boolean => attempts === 1;
-
-describe('without allowed networks', () => {
-  let system: TestSystem;
-  beforeAll(async () => {
-    system = await createTestSystem({ webhooks: { deliver: true } });
+  afterEach(async () => {
+    for (const socket of connections) socket.destroy();
+    server.close();
+    await once(server, 'close');
   });
-  afterAll(() => system.close());
 
-  test.each([
-    ['a loopback address', () => `https://127.0.0.1:${port}/`],
-    ['an http address', () => `http://127.0.0.1:${port}/`],
-    ['a decimal address', () => `https://2130706433:${port}/`],
-    ['an octal address', () => `https://0177.0.0.1:${port}/`],
-    ['a hexadecimal address', () => `https://0x7f000001:${port}/`],
-    ['a short address', () => `https://127.1:${port}/`],
-    ['the unspecified address', () => `https://0.0.0.0:${port}/`],
-    ['a loopback address of IPv6', () => `https://[::1]:${port}/`],
-    ['an IPv4-mapped address', () => `https://[::ffff:127.0.0.1]:${port}/`],
-    ['an IPv4-mapped address in hexadecimal digits', () => `https://[::ffff:7f00:1]:${port}/`],
-    ['an IPv4-compatible address', () => `https://[::127.0.0.1]:${port}/`],
-    ['a NAT64 address', () => `https://[64:ff9b::127.0.0.1]:${port}/`],
-    ['a 6to4 address', () => `https://[2002:7f00:1::]:${port}/`],
-    ['a name that leads to a loopback address', () => `https://localhost:${port}/`],
-    ['an address with user information', () => `https://user:secret@localhost:${port}/`],
-    ['an address with user information that looks like a host', () => `https://partner.example@127.0.0.1:${port}/`],
-  ])('the service does not connect to %s, and the attempt fails', async (_title, url) => {
-    const delivery = await until(await attemptAt(system, url()), hasAttempted);
-    // The attempt has failed without a response, and the service will try again.
-    expect(delivery).toMatchObject({ state: 'pending', lastStatus: null, lastError: 'address not allowed' });
-    expect(connections).toHaveLength(0);
+  /**
+   * Registers a webhook with an allowed address, changes the address to `url` in the database, and sends a ping. The
+   * service would reject a registration with `url`, but it could have accepted `url` with an older configuration. Returns
+   * a function that reads the delivery of the ping.
+   */
+  async function attemptAt(system: TestSystem, url: string): Promise<() => Promise<Record<string, unknown>>> {
+    const registered = await system.call('POST', '/api/webhooks', { body: { url: 'https://partner.example/hook' } });
+    const { id } = registered.body;
+    await query(system.db, 'update webhook set url = $2 where id = $1', [id, url]);
+    await system.call('POST', `/api/webhooks/${id}/ping`);
+    return async () => (await system.call('GET', `/api/webhooks/${id}/deliveries`)).body.items[0];
+  }
+
+  const hasAttempted = ({ attempts }: Record<string, unknown>): boolean => attempts === 1;
+
+  describe('without allowed networks', () => {
+    const system = useTestSystem({ webhooks: { deliver: true } });
+
+    test.each([
+      ['a loopback address', () => `https://127.0.0.1:${port}/`],
+      ['an http address', () => `http://127.0.0.1:${port}/`],
+      ['the unspecified address', () => `https://0.0.0.0:${port}/`],
+      ['an IPv4-mapped address', () => `https://[::ffff:127.0.0.1]:${port}/`],
+      ['a name that leads to a loopback address', () => `https://localhost:${port}/`],
+      ['an address with user information that looks like a host', () => `https://partner.example@127.0.0.1:${port}/`],
+    ])('the service does not connect to %s, and the attempt fails', async (_title, url) => {
+      const delivery = await until(await attemptAt(system, url()), hasAttempted);
+      // The attempt has failed without a response, and the service will try again.
+      expect(delivery).toMatchObject({ state: 'pending', lastStatus: null, lastError: 'address not allowed' });
+      expect(connections).toHaveLength(0);
+    });
   });
-});
 
-describe('a receiver whose response never ends', () => {
-  let system: TestSystem;
-  beforeAll(async () => {
-    system = await createTestSystem({ webhooks: { deliver: true, allowNetworks: ['127.0.0.0/8'] } });
-  });
-  afterAll(() => system.close());
-
-  /** Sends `start`, and then `text` every 50 ms until the client closes the connection. */
-  const drip = (socket: Socket, start: string, text: string): void => {
-    socket.write(start);
-    const timer = setInterval(() => socket.write(text), 50);
-    socket.once('close', () => clearInterval(timer));
-  };
-  const allClosed = async () => connections.every(({ closed }) => closed);
-
-  test('attempts without complete headers end after 15 s, and all connections are closed', async () => {
-    const earlyHints = 'HTTP/1.1 103 Early Hints\r\n\r\n';
-    respond = (socket, request) => {
-      if (request.startsWith('POST /headers')) drip(socket, 'HTTP/1.1 200 OK\r\nX-Long: ', 'x');
-      else if (request.startsWith('POST /informational')) drip(socket, earlyHints, earlyHints);
-      else drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n', 'x');
+  describe('a receiver whose response never ends', () => {
+    /** Sends `start`, and then `text` every 50 ms until the client closes the connection. */
+    const drip = (socket: Socket, start: string, text: string): void => {
+      socket.write(start);
+      const timer = setInterval(() => socket.write(text), 50);
+      socket.once('close', () => clearInterval(timer));
     };
-    const [headers, informational, body] = await Promise.all(
-      ['headers', 'informational', 'body'].map(async (path) =>
-        until(await attemptAt(system, `http://127.0.0.1:${port}/${path}`), hasAttempted, 20_000),
-      ),
-    );
-    expect(headers).toMatchObject({ state: 'pending', lastStatus: null, lastError: 'timeout' });
-    expect(informational).toMatchObject({ state: 'pending', lastStatus: null });
-    // The response body is discarded, so the delivery has succeeded when the headers arrive.
-    expect(body).toMatchObject({ state: 'delivered', lastStatus: 200 });
-    expect(connections).toHaveLength(3);
-    await until(allClosed, Boolean, 20_000);
-  }, 45_000);
+    const allClosed = async () => connections.every(({ closed }) => closed);
 
-  test('an attempt fails immediately if the headers are too long', async () => {
-    respond = (socket) => drip(socket, `HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(100_000)}`, 'x');
-    const delivery = await until(await attemptAt(system, `http://127.0.0.1:${port}/`), hasAttempted);
-    expect(delivery).toMatchObject({ state: 'pending', lastStatus: null });
-    await until(allClosed, Boolean);
+    test('attempts without complete headers end after 15 s, and all connections are closed', async () => {
+      const earlyHints = 'HTTP/1.1 103 Early Hints\r\n\r\n';
+      respond = (socket, request) => {
+        if (request.startsWith('POST /headers')) drip(socket, 'HTTP/1.1 200 OK\r\nX-Long: ', 'x');
+        else if (request.startsWith('POST /informational')) drip(socket, earlyHints, earlyHints);
+        else drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n', 'x');
+      };
+      const [headers, informational, body] = await Promise.all(
+        ['headers', 'informational', 'body'].map(async (path) =>
+          until(await attemptAt(system, `http://127.0.0.1:${port}/${path}`), hasAttempted, 20_000),
+        ),
+      );
+      expect(headers).toMatchObject({ state: 'pending', lastStatus: null, lastError: 'timeout' });
+      expect(informational).toMatchObject({ state: 'pending', lastStatus: null });
+      // The response body is discarded, so the delivery has succeeded when the headers arrive.
+      expect(body).toMatchObject({ state: 'delivered', lastStatus: 200 });
+      expect(connections).toHaveLength(3);
+      await until(allClosed, Boolean, 20_000);
+    }, 45_000);
+
+    test('an attempt fails immediately if the headers are too long', async () => {
+      respond = (socket) => drip(socket, `HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(100_000)}`, 'x');
+      const delivery = await until(await attemptAt(system, `http://127.0.0.1:${port}/`), hasAttempted);
+      expect(delivery).toMatchObject({ state: 'pending', lastStatus: null });
+      await until(allClosed, Boolean);
+    });
   });
+});
+
+describe('fairness', () => {
+  const facilities = ['fac-north', 'fac-south', 'fac-east'];
+  const receivers: WebhookReceiver[] = [];
+  afterAll(() => Promise.all(receivers.map((receiver) => receiver.close())));
+
+  async function startReceiver(): Promise<WebhookReceiver> {
+    const receiver = await startWebhookReceiver();
+    receivers.push(receiver);
+    return receiver;
+  }
+
+  test('while 60 webhooks of an owner take 13 s to answer, an event of another owner arrives within 2 s', async () => {
+    const slow = await startReceiver();
+    slow.respondWith((_request, response) => {
+      setTimeout(() => response.writeHead(204).end(), 13_000).unref();
+    });
+    const slowOwner = await system.token(facilities, { sub: 'slow-owner' });
+    const call = (method: string, path: string, body: object) => system.call(method, path, { token: slowOwner, body });
+    for (const facilityId of facilities) {
+      const webhook = { url: slow.url, facilityIds: [facilityId] };
+      await Promise.all(Array.from({ length: 20 }, () => call('POST', '/api/webhooks', webhook)));
+    }
+    const prompt = await startReceiver();
+    const owner = await system.token(['fac-north'], { sub: 'prompt-owner' });
+    await system.call('POST', '/api/webhooks', { token: owner, body: { url: prompt.url, facilityIds: ['fac-north'] } });
+    // With the limit of 20 attempts for each webhook, these are more attempts than an instance makes.
+    for (const bayId of ['bay-n1-02', 'bay-s1-02', 'bay-e1-02'])
+      await Promise.all(Array.from({ length: 25 }, () => call('POST', '/api/bookings', bookingBody({ bayId }))));
+    await slow.received(450);
+    const times: number[] = [];
+    for (let count = 1; count <= 10; count++) {
+      const createdAt = performance.now();
+      const body = bookingBody({ bayId: 'bay-n1-01' });
+      const { body: booking } = await system.call('POST', '/api/bookings', { token: owner, body });
+      await until(
+        async () => prompt.events.some(({ event }) => event.data.booking?.id === booking.id),
+        Boolean,
+        10_000,
+      );
+      times.push(performance.now() - createdAt);
+    }
+    // On busy cores, a single event can take longer, so the median counts.
+    expect(times.toSorted((a, b) => a - b)[5]).toBeLessThan(2_000);
+  }, 60_000);
+});
+
+describe('the rotation of WEBHOOK_KEY', () => {
+  const [oldKey, newKey] = [Buffer.alloc(32, 'old'), Buffer.alloc(32, 'new')];
+  /** The periodic job that encrypts all secrets again with the first key of WEBHOOK_KEY. */
+  const job = 'webhook secrets';
+
+  const system = useTestSystem({ webhooks: { deliver: false, allowNetworks: ['127.0.0.0/8'], keys: [oldKey] } });
+  const receiver = useFixture(startWebhookReceiver);
+
+  /** Starts another instance with these keys in WEBHOOK_KEY. The instance delivers events, unlike `system`. */
+  const startInstance = (...keys: readonly Buffer[]) =>
+    createExtraSystem({ sharing: system, webhooks: { deliver: true, allowNetworks: ['127.0.0.0/8'], keys } });
+
+  async function register(idempotencyKey: string) {
+    const headers = { 'Idempotency-Key': idempotencyKey };
+    const { body } = await system.call('POST', '/api/webhooks', { body: { url: receiver.url }, headers });
+    return body as { readonly id: string; readonly secret: string };
+  }
+
+  /** Sends a ping, and expects that its delivery has a valid signature for each of these secrets. */
+  async function expectSignedPing(instance: TestSystem, id: string, secrets: readonly string[]): Promise<void> {
+    const before = receiver.events.length;
+    await instance.call('POST', `/api/webhooks/${id}/ping`);
+    const ping = (await receiver.received(before + 1))[before];
+    if (!ping) throw new Error('no ping was received');
+    for (const secret of secrets) verifySignature(ping, secret);
+    // The test may stop the instance only after the instance has recorded that the ping was delivered.
+    const deliveries = () => instance.call('GET', `/api/webhooks/${id}/deliveries?state=pending`);
+    await until(deliveries, ({ body }) => body.total === 0);
+  }
+
+  test('with WEBHOOK_KEY=new,old all secrets still sign, and are encrypted again so that the new key is enough', async () => {
+    const webhooks = await Promise.all(Array.from({ length: 5 }, (_, number) => register(`key-${number}`)));
+    const [{ id, secret: firstSecret }] = webhooks as [(typeof webhooks)[0]];
+    const { secret: rotatedSecret } = (await system.call('POST', `/api/webhooks/${id}/rotate`)).body;
+    // For a while after a rotation, deliveries are signed with both secrets.
+    const bothSecrets = [firstSecret, rotatedSecret];
+
+    const withBothKeys = await startInstance(newKey, oldKey);
+    await expectSignedPing(withBothKeys, id, bothSecrets);
+    const headers = { 'Idempotency-Key': 'key-1' };
+    const repeated = await withBothKeys.call('POST', '/api/webhooks', { body: { url: receiver.url }, headers });
+    expect(repeated.body).toEqual(webhooks[1]);
+    await withBothKeys.runWebhookJob(job);
+    // An instance encrypts secrets with the first of its keys. During a rolling restart, restarted instances have the new
+    // key first, and the others have the old key first. The others must decrypt secrets encrypted with the new key.
+    const withOldKeyFirst = await startInstance(oldKey, newKey);
+    await expectSignedPing(withOldKeyFirst, id, bothSecrets);
+    await closeExtraSystems();
+
+    const withNewKey = await startInstance(newKey);
+    await expectSignedPing(withNewKey, id, bothSecrets);
+    for (const webhook of webhooks.slice(1)) await expectSignedPing(withNewKey, webhook.id, [webhook.secret]);
+  });
+
+  test('a secret that no key decrypts stays unchanged, and the other secrets are encrypted again', async () => {
+    const webhooks = await Promise.all(['key-first', 'key-second'].map(register));
+    // The job encrypts secrets in the order of the webhook ids, so it finds the unreadable secret first.
+    const [unreadable, readable] = webhooks.toSorted((a, b) => (a.id < b.id ? -1 : 1)) as [
+      (typeof webhooks)[0],
+      (typeof webhooks)[0],
+    ];
+    // The second part identifies the key. No key of the test has the id 00000000.
+    const secretOfUnknownKey = 'v1.00000000.AAAA.AAAA';
+    await query(system.db, 'update webhook set secret = $2 where id = $1', [unreadable.id, secretOfUnknownKey]);
+    const withBothKeys = await startInstance(newKey, oldKey);
+    await withBothKeys.runWebhookJob(job);
+    const [row] = await query(system.db, 'select secret from webhook where id = $1', [unreadable.id]);
+    expect(row).toEqual({ secret: secretOfUnknownKey });
+    expect(withBothKeys.logged.join('')).toContain('webhook secrets that no key of WEBHOOK_KEY decrypts');
+    await closeExtraSystems();
+    await expectSignedPing(await startInstance(newKey), readable.id, [readable.secret]);
+  });
+});
+
+test('the example verifies events, and stores the latest state of a booking in any order of the events', async () => {
+  const book = async () => (await system.call('POST', '/api/bookings', { body: bookingBody() })).body;
+  // The example is the JavaScript block that begins with the function `receiveEvent`.
+  const [, code = ''] = /```js\n(function receiveEvent[\s\S]*?)```/.exec(read('docs/api.md')) ?? [];
+  const receiveEvent = new Function('Webhook', `${code}return receiveEvent;`)(Webhook);
+  const receiver = await startWebhookReceiver();
+  const { id, secret } = (await system.call('POST', '/api/webhooks', { body: { url: receiver.url } })).body;
+  await system.call('POST', `/api/webhooks/${id}/ping`);
+  await receiver.received(1);
+  // The test waits until the receiver has got an event before it causes the next one. The order of the events is
+  // therefore known.
+  const existing = await book();
+  await receiver.received(2);
+  const deleted = await book();
+  await receiver.received(3);
+  await system.call('DELETE', `/api/bookings/${deleted.id}`);
+  const events = await receiver.received(4);
+  const store = new Map<string, { booking?: { id: string } }>();
+  // The example gets every event twice: first in the order of the events, and then in the reverse order.
+  for (const { body, headers } of [...events, ...events.toReversed()]) {
+    receiveEvent(body, headers, secret, store);
+  }
+  // The example ignores the ping. It keeps an entry for a deleted booking, so that an older event cannot restore the
+  // booking.
+  expect([...store].map(([key, { booking }]) => [key, booking?.id])).toEqual([
+    [`fac-north ${existing.id}`, existing.id],
+    [`fac-north ${deleted.id}`, undefined],
+  ]);
+  const otherSecret = `whsec_${Buffer.alloc(32).toString('base64')}`;
+  expect(() => receiveEvent(events[0]?.body, events[0]?.headers, otherSecret, store)).toThrow();
+  await receiver.close();
+});
+
+test('docs/api.md shows the events of the OpenAPI document', () => {
+  const [, block = ''] = /The events:\n\n```json\n([\s\S]*?)```/.exec(read('docs/api.md')) ?? [];
+  type Documented = { post: { requestBody: { content: { 'application/json': { example: object } } } } };
+  const { webhooks } = JSON.parse(read('apps/bookings/openapi.json')) as { webhooks: Record<string, Documented> };
+  expect(block.split(/\n(?=\{)/).map((event) => JSON.parse(event))).toEqual(
+    Object.values(webhooks).map(({ post }) => post.requestBody.content['application/json'].example),
+  );
 });
