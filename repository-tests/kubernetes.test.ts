@@ -53,12 +53,6 @@ describe('Kubernetes', () => {
     ]);
   });
 
-  test('the validation of an invalid manifest fails', () => {
-    const [deployment] = documentsOfKind('Deployment');
-    const invalid = { ...deployment, spec: { ...deployment.spec, replicas: 'two' } };
-    expect(() => new Deployment(invalid).validate()).toThrow('replicas');
-  });
-
   test('the component for social sign-in can be applied to the manifest of auth', () => {
     const [{ patches }] = documentsOfKind('Component');
     expect(patches).toHaveLength(1);

@@ -3,17 +3,15 @@ import { execFile } from 'node:child_process';
 import { request } from 'node:http';
 import { promisify } from 'node:util';
 import { freePort } from '@bay-booking/postgres/ports';
-import { findViolations, overflowsHorizontally, viewports } from '@bay-booking/testkit/browser';
-import { useFixture } from '@bay-booking/testkit/fixture';
+import { findViolations, launchChromium, overflowsHorizontally, viewports } from '@bay-booking/testkit/browser';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
-import { describeInChromium, useBrowserSystem } from './support/browser-system.ts';
-import { startSystem } from './support/npm-start.ts';
+import { describeInChromium } from './support/browser-system.ts';
+import { useSystem } from './support/npm-start.ts';
 import { eventually } from './support/wait.ts';
 
 const demoPort = await freePort();
 const demo = `http://localhost:${demoPort}`;
-const environment = { DEMO_PORT: String(demoPort) };
 const player = { username: 'player@example.com', password: 'demo-player-pass' };
 
 /** Returns the text of HTML without tags. The entities that this function does not know cannot occur in the page. */
@@ -53,9 +51,9 @@ async function signIn(browser: FormBrowser, first: Page): Promise<Page> {
   return page;
 }
 
-describe('the demo page', () => {
-  const system = useFixture(() => startSystem(environment));
+const system = useSystem({ DEMO_PORT: String(demoPort) });
 
+describe('the demo page', () => {
   async function openBrowser(): Promise<FormBrowser> {
     const redirect = await fetch(`${system.auth}/social/google`, { redirect: 'manual' });
     return openFormBrowser([demo, system.auth, new URL(redirect.headers.get('location') as string).origin]);
@@ -150,10 +148,9 @@ describe('the demo page', () => {
 });
 
 describeInChromium('the demo page in a browser', () => {
-  const system = useBrowserSystem(() => environment);
-
   test('a script shows the fragment, and the pages are accessible on a phone and a desktop', async () => {
-    const page = await system.openPage();
+    const browser = await launchChromium();
+    const page = await (await browser.newContext({ reducedMotion: 'reduce' })).newPage();
     const messages: string[] = [];
     page.on('console', (message) => messages.push(message.text()));
     for (const path of ['/', '/mail', '/device?client_id=demo-screen', '/spa#access_token=abc.def&scope=%3Cb%3E']) {
@@ -168,5 +165,6 @@ describeInChromium('the demo page in a browser', () => {
     expect(await page.locator('#parameters').innerText()).toBe('access_token\tabc.def\nscope\t<b>');
     expect(await page.locator('#token').innerText()).toContain(`Authorization: Bearer abc.def'`);
     expect(messages).toEqual([]);
+    await browser.close();
   });
 });

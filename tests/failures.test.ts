@@ -17,7 +17,6 @@ import type { TcpProxy } from './support/tcp-proxy.ts';
 import {
   bookOnce,
   getToken,
-  skewedClock,
   startTestSystem,
   startTestSystemOn,
   stopLoadAndExpectNoLostOrDoubleBookings,
@@ -216,14 +215,5 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
       await eventually(async () => (await instance.metric(/^log_writes_failed_total/)) > 0);
       expect(await instance.stop('SIGTERM')).toBe(0);
     });
-
-    test.each([60_000, -60_000])(
-      'an instance whose clock differs by %s ms accepts the tokens of auth',
-      async (milliseconds) => {
-        const instance = await system.startBookings(skewedClock(milliseconds));
-        expect(await bookOnce(instance.base, token)).toBe(201);
-        await instance.stop('SIGTERM');
-      },
-    );
   });
 });

@@ -1,12 +1,10 @@
-// Tests clients with the profile fapi2, with the libraries openid-client and oauth4webapi. Each library signs in with
-// private_key_jwt, a pushed request and DPoP, and books a bay with the bound token (docs/behaviour-auth.md,
-// "High-security clients").
+// Tests a client with the profile fapi2 with the library openid-client: it signs in with private_key_jwt, a pushed
+// request and DPoP, and books a bay with the bound token (docs/behaviour-auth.md, "High-security clients").
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { beforeAll, expect, test } from '@jest/globals';
 import { importJWK } from 'jose';
-import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
 import { callApi } from './support/api.ts';
 import { useSystem } from './support/npm-start.ts';
@@ -17,10 +15,10 @@ const scope = 'openid profile offline_access https://bay-booking.example/golf/bo
 const owner = { username: 'owner@north.example', password: 'demo-owner-pass' };
 
 const system = useSystem();
-let clientKey: oauth.CryptoKey;
+let clientKey: openid.CryptoKey;
 beforeAll(async () => {
   const path = join(import.meta.dirname, '../packages/local/demo/demo-fapi.jwk.json');
-  clientKey = (await importJWK(JSON.parse(readFileSync(path, 'utf8')), 'ES256')) as oauth.CryptoKey;
+  clientKey = (await importJWK(JSON.parse(readFileSync(path, 'utf8')), 'ES256')) as openid.CryptoKey;
 });
 
 /** Signs in and consents on the pages of auth. Returns the redirect URI with the authorization response. */
@@ -73,57 +71,4 @@ test('openid-client signs in, reads userinfo, refreshes and books bays with boun
   expect(await book(refreshed.access_token, '2198-01-02')).toBe(201);
   // `callApi` sends the token as Bearer, without a proof.
   expect((await callApi(system.bookings, tokens.access_token, 'POST', '/api/bookings', {})).status).toBe(401);
-});
-
-test('oauth4webapi signs in although its clock is an hour slow, and books a bay', async () => {
-  const issuer = new URL(system.auth);
-  const insecure = { [oauth.allowInsecureRequests]: true };
-  const metadata = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));
-  const client: oauth.Client = { client_id: clientId };
-  const authentication = oauth.PrivateKeyJwt(clientKey);
-  const dpopKeys = await oauth.generateKeyPair('ES256', { extractable: false });
-  const slowClock = { ...insecure, DPoP: oauth.DPoP({ [oauth.clockSkew]: -3600 }, dpopKeys) };
-
-  const verifier = oauth.generateRandomCodeVerifier();
-  const state = oauth.generateRandomState();
-  const request = {
-    response_type: 'code',
-    redirect_uri,
-    scope,
-    state,
-    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
-    code_challenge_method: 'S256',
-  };
-  const push = async () => {
-    const response = await oauth.pushedAuthorizationRequest(metadata, client, authentication, request, slowClock);
-    return oauth.processPushedAuthorizationResponse(metadata, client, response);
-  };
-  // The error contains a nonce, which oauth4webapi adds to its next proof. The server accepts this proof although its
-  // time is wrong, because the nonce shows that the proof is new.
-  const nonceError = await push().catch((error: unknown) => error);
-  expect(oauth.isDPoPNonceError(nonceError)).toBe(true);
-  const { request_uri } = await push();
-
-  const query = new URLSearchParams({ client_id: clientId, request_uri });
-  const returned = await authorize(new URL(`${metadata.authorization_endpoint}?${query}`));
-  const callback = oauth.validateAuthResponse(metadata, client, returned, state);
-  const exchange = await oauth.authorizationCodeGrantRequest(
-    metadata,
-    client,
-    authentication,
-    callback,
-    redirect_uri,
-    verifier,
-    slowClock,
-  );
-  const tokens = await oauth.processAuthorizationCodeResponse(metadata, client, exchange);
-  expect(tokens).toMatchObject({ token_type: 'dpop', scope });
-
-  const url = new URL(`${system.bookings}/api/bookings`);
-  // The proofs for auth have a wrong time, which auth accepts because they contain a nonce. The Bookings API sends no
-  // nonces, so the proof of this request needs the right time.
-  const options = { ...insecure, DPoP: oauth.DPoP(client, dpopKeys) };
-  const body = bookingOn('2198-02-01');
-  const booked = await oauth.protectedResourceRequest(tokens.access_token, 'POST', url, jsonHeaders, body, options);
-  expect(booked.status).toBe(201);
 });

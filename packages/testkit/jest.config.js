@@ -1,3 +1,3 @@
-import { preset, withPostgres } from './jest/preset.js';
+import { preset } from './jest/preset.js';
 
-export default { ...preset, ...withPostgres };
+export default preset;

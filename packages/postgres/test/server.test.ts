@@ -209,15 +209,6 @@ describe('exactly one of several launchers that start at the same time gets the 
     const { server } = await expectOneWinner();
     expect(await countRows(server.url)).toEqual([{ n: 0 }]);
   });
-
-  test('after a kill -9 of the last launcher and its server', async () => {
-    const { child } = await launchWithTable();
-    const pid = serverPid();
-    await end(child, 'SIGKILL');
-    signal(pid, 'SIGKILL');
-    const { server } = await expectOneWinner();
-    expect(await countRows(server.url)).toEqual([{ n: 0 }]);
-  });
 });
 
 describe('the launcher prints an error', () => {

@@ -49,6 +49,16 @@ describe('the database metrics', () => {
       expect(text).toContain(`database_errors_total{code="${code}",service="test"} 1`);
   });
 
+  test('count a transaction that runs again after a deadlock', async () => {
+    const registry = connectWithMetrics(database.url);
+    let runs = 0;
+    await transaction(db, async (tx) => {
+      runs += 1;
+      if (runs === 1) await query(tx, "do $$ begin raise exception using errcode = '40P01'; end $$");
+    });
+    expect(await registry.metrics()).toMatch(/database_retries_total\{service="test"\} 1/);
+  });
+
   test('count a failed connection by the code of the network error', async () => {
     // No server listens on port 1.
     const registry = connectWithMetrics('postgres://nobody@127.0.0.1:1/none');

@@ -1,7 +1,7 @@
 // Tests the client for outbound requests, which connects only to allowed addresses.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { isPublicAddress } from '../src/outbound/addresses.ts';
 import { createOutboundClient, type OutboundClient, type OutboundRequest } from '../src/outbound/client.ts';
 
@@ -108,6 +108,23 @@ describe('a request', () => {
       );
     expect(acceptedConnections).toBe(0);
     clientForOtherNetwork.close();
+  });
+
+  test('connects only to the address that was checked, although the name leads to another one later', async () => {
+    // An attack by DNS rebinding. The name changing.test leads first to 127.0.0.1, and then to a forbidden address of
+    // this machine. The open connection of the first request must not be used again.
+    const addresses = ['127.0.0.1', '127.0.0.2'];
+    jest.resetModules();
+    jest.unstable_mockModule('node:dns/promises', () => ({
+      lookup: async () => [{ address: addresses.shift(), family: 4 }],
+    }));
+    const { createOutboundClient } = await import('../src/outbound/client.ts');
+    const rebound = createOutboundClient({ allowNetworks: ['127.0.0.1/32'] });
+    const url = `http://changing.test:${port}/`;
+    expect(await rebound.request(url, post)).toMatchObject({ status: 204 });
+    await expect(rebound.request(url, post)).rejects.toThrow('changing.test has no address that is allowed');
+    expect(acceptedConnections).toBe(1);
+    rebound.close();
   });
 
   test('does not follow redirects', async () => {

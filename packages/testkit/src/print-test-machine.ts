@@ -2,18 +2,12 @@
 // the installed programs, and an external database server. `npm test` passes this line to turbo as TEST_MACHINE. turbo
 // then does not reuse the results of another environment.
 import { statSync } from 'node:fs';
-import { findChromium, findCitus, findNode, findOidcAgent, findPgBouncer, findPgDump, findPsql } from './programs.ts';
+import { findChromium, findCitus, findNode, findPgBouncer, findPgDump, findPsql } from './programs.ts';
 
 // The tests of packages/client also run with Node.js 20.
-const programs = [
-  findChromium(),
-  findNode(20),
-  findPgBouncer(),
-  findPgDump(),
-  findPsql(),
-  findOidcAgent(),
-  findCitus(),
-].filter((path) => path !== undefined);
+const programs = [findChromium(), findNode(20), findPgBouncer(), findPgDump(), findPsql(), findCitus()].filter(
+  (path) => path !== undefined,
+);
 const parts = [
   process.platform,
   process.arch,

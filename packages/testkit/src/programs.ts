@@ -23,9 +23,6 @@ export const findNode = (major: number): string | undefined =>
 
 export const findPgBouncer = (): string | undefined => existing('/usr/sbin/pgbouncer');
 
-/** Finds oidc-gen of the Debian package oidc-agent-cli. The other programs of the package are in the same folder. */
-export const findOidcAgent = (): string | undefined => existing('/usr/bin/oidc-gen');
-
 export const findPsql = (): string | undefined => programsOnPath('psql')[0];
 
 /** Finds the folder of a PostgreSQL server that has the client programs too, such as pg_dump. */
