@@ -70,30 +70,16 @@ function bookingOf(number: number): Booking {
   };
 }
 
-export interface Load {
-  /** The external ids of the bookings whose creation the service has confirmed to a worker. */
-  readonly acknowledged: ReadonlySet<string>;
-  readonly responses: readonly BookingResponse[];
-  /** The number of responses of each status so far. 0 stands for requests without a response. */
-  readonly statuses: () => Readonly<Record<number, number>>;
-  /** The duration of the slowest request in milliseconds. */
-  readonly longest: () => number;
-  /** Stops the workers after their current requests. */
-  readonly stop: () => Promise<void>;
-}
-
 export interface LoadOptions {
   readonly workers?: number;
   /** Whether a worker sends a booking again after a failure. */
   readonly retry?: boolean;
 }
 
+export type Load = ReturnType<typeof startLoad>;
+
 /** Starts workers that create bookings until `stop` is called. They send requests to the instances in turn. */
-export function startLoad(
-  bases: readonly string[],
-  token: string,
-  { workers = 6, retry = true }: LoadOptions = {},
-): Load {
+export function startLoad(bases: readonly string[], token: string, { workers = 6, retry = true }: LoadOptions = {}) {
   const acknowledged = new Set<string>();
   const responses: BookingResponse[] = [];
   let isStopping = false;
@@ -118,14 +104,18 @@ export function startLoad(
   };
   const done = Promise.all(Array.from({ length: workers }, (_, index) => worker(index)));
   return {
+    /** The external ids of the bookings whose creation the service has confirmed to a worker. */
     acknowledged,
     responses,
+    /** The number of responses of each status so far. 0 stands for requests without a response. */
     statuses: () => {
       const counts: Record<number, number> = {};
       for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;
       return counts;
     },
+    /** The duration of the slowest request in milliseconds. */
     longest: () => Math.max(0, ...responses.map(({ milliseconds }) => milliseconds)),
+    /** Stops the workers after their current requests. */
     stop: async () => {
       isStopping = true;
       await done;

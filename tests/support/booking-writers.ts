@@ -1,15 +1,6 @@
 // Creates, changes, moves and deletes bookings in a loop while a test makes a part of the system fail.
 import { callApi } from './api.ts';
 
-export interface BookingWriters {
-  /** The number of acknowledged writes so far. */
-  readonly writes: () => number;
-  /** The statuses of responses other than success, 400, 404 and 503. */
-  readonly unexpectedStatuses: readonly number[];
-  /** Stops the writers after their current bookings. */
-  readonly stop: () => Promise<void>;
-}
-
 const bays = {
   'fac-north': ['bay-n1-01', 'bay-n1-02', 'bay-n1-03', 'bay-n1-04'],
   'fac-south': ['bay-s1-01', 'bay-s1-02', 'bay-s1-03', 'bay-s1-04'],
@@ -23,11 +14,13 @@ const slotMs = 60_000;
 /** Each writer has its own time slots, so that the bookings of two writers never conflict. */
 const slotsPerWriter = 100_000;
 
+export type BookingWriters = ReturnType<typeof startBookingWriters>;
+
 /**
  * Starts `count` writers, which send requests to the addresses in `bases` in turn. If the test changes this array, the
  * next requests go to the new addresses.
  */
-export function startBookingWriters(bases: readonly string[], token: string, count: number): BookingWriters {
+export function startBookingWriters(bases: readonly string[], token: string, count: number) {
   const unexpectedStatuses: number[] = [];
   let writes = 0;
   let turn = 0;
@@ -77,8 +70,11 @@ export function startBookingWriters(bases: readonly string[], token: string, cou
 
   const done = Promise.all(Array.from({ length: count }, (_, writer) => write(writer)));
   return {
+    /** The number of acknowledged writes so far. */
     writes: () => writes,
+    /** The statuses of responses other than success, 400, 404 and 503. */
     unexpectedStatuses,
+    /** Stops the writers after their current bookings. */
     stop: async () => {
       isStopping = true;
       await done;

@@ -1,33 +1,17 @@
 // Starts both services for the tests of packages/client, and creates clients of the Bookings API.
-import { type BookingsClient, type BookingsClientOptions, createBookingsClient } from '@bay-booking/client';
+import { type BookingsClientOptions, createBookingsClient } from '@bay-booking/client';
 import { freePort } from '@bay-booking/postgres/ports';
 import { useFixture } from '@bay-booking/testkit/fixture';
-import type { Instance } from './instance.ts';
-import { startTestSystem, type TestSystem } from './test-system.ts';
+import { startTestSystem } from './test-system.ts';
 import { webhookEnvironment } from './webhook-receiver.ts';
 
-export interface ClientSystem {
-  readonly database: TestSystem['database'];
-  readonly auth: Instance;
-  /** Starts auth again at the same address, after a test has stopped it. */
-  readonly restartAuth: () => Promise<void>;
-  /** The address of bookings. */
-  readonly baseUrl: string;
-  /** Creates a client of the Bookings API. By default, the client uses the personal access token of North Range. */
-  readonly createClient: (options?: Partial<BookingsClientOptions>) => BookingsClient;
-  readonly stopBookings: (signal: 'SIGTERM' | 'SIGKILL') => Promise<void>;
-  /** Starts bookings again at the same address, after `stopBookings`. */
-  readonly restartBookings: () => Promise<void>;
-  readonly close: () => Promise<void>;
-}
-
 /** Starts both services before the tests of a file, and stops them after the tests. */
-export const useClientSystem = (): ClientSystem => useFixture(startClientSystem);
+export const useClientSystem = () => useFixture(startClientSystem);
 
 /** The personal access token of North Range, a facility of the demo. */
 export const northToken = { clientId: 'demo-pat-north', clientSecret: 'demo-pat-north-secret' };
 
-async function startClientSystem(): Promise<ClientSystem> {
+async function startClientSystem() {
   const system = await startTestSystem();
   const port = await freePort();
   const baseUrl = `http://localhost:${port}`;
@@ -38,14 +22,19 @@ async function startClientSystem(): Promise<ClientSystem> {
   return {
     database: system.database,
     auth,
+    /** Starts auth again at the same address, after a test has stopped it. */
     restartAuth: async () => {
       await startAuth();
     },
+    /** The address of bookings. */
     baseUrl,
-    createClient: (options) => createBookingsClient({ baseUrl, auth: northToken, ...options }),
-    stopBookings: async (signal) => {
+    /** Creates a client of the Bookings API. By default, the client uses the personal access token of North Range. */
+    createClient: (options?: Partial<BookingsClientOptions>) =>
+      createBookingsClient({ baseUrl, auth: northToken, ...options }),
+    stopBookings: async (signal: 'SIGTERM' | 'SIGKILL') => {
       await bookings.stop(signal);
     },
+    /** Starts bookings again at the same address, after `stopBookings`. */
     restartBookings: async () => {
       bookings = await startBookings();
     },

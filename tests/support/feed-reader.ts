@@ -16,25 +16,16 @@ interface Page {
   readonly next: string;
 }
 
-export interface FeedReader {
-  /** The latest change of each booking that the reader has seen. The key is `FACILITY BOOKING`, with the two ids. */
-  readonly latest: ReadonlyMap<string, LatestEvent>;
-  /** A text for each change whose number is not higher than the number of the previous change in the feed. */
-  readonly outOfOrder: readonly string[];
-  /** The statuses of responses other than 200 and 503. Requests without a response are not included. */
-  readonly unexpectedStatuses: readonly number[];
-  /** Reads to the end of the feed and stops. All writes must have been acknowledged before. */
-  readonly stop: () => Promise<void>;
-}
-
 /** The pause before the next request after a failed request, or at the end of the feed. */
 const pauseMs = 50;
+
+export type FeedReader = ReturnType<typeof startFeedReader>;
 
 /**
  * Starts a reader, which sends its requests to the addresses in `bases` in turn. The test may change this array while
  * the reader runs.
  */
-export function startFeedReader(bases: readonly string[], token: string, facilityId: string): FeedReader {
+export function startFeedReader(bases: readonly string[], token: string, facilityId: string) {
   const latest = new Map<string, LatestEvent>();
   const outOfOrder: string[] = [];
   const unexpectedStatuses: number[] = [];
@@ -72,9 +63,13 @@ export function startFeedReader(bases: readonly string[], token: string, facilit
 
   const done = follow();
   return {
+    /** The latest change of each booking that the reader has seen. The key is `FACILITY BOOKING`, with the two ids. */
     latest,
+    /** A text for each change whose number is not higher than the number of the previous change in the feed. */
     outOfOrder,
+    /** The statuses of responses other than 200 and 503. Requests without a response are not included. */
     unexpectedStatuses,
+    /** Reads to the end of the feed and stops. All writes must have been acknowledged before. */
     stop: async () => {
       isStopping = true;
       await done;

@@ -18,19 +18,9 @@ export interface ProxiedRequest {
   readonly arrivedAt: number;
 }
 
-export interface HttpProxy {
-  readonly base: string;
-  /** The requests since the last call of `setActions`. */
-  readonly requests: readonly ProxiedRequest[];
-  /**
-   * Sets the actions for the next requests, one action for each request, and empties `requests`. Further requests are
-   * forwarded.
-   */
-  readonly setActions: (...actions: readonly ProxyAction[]) => void;
-  readonly close: () => Promise<void>;
-}
+export type HttpProxy = Awaited<ReturnType<typeof startHttpProxy>>;
 
-export async function startHttpProxy(target: string): Promise<HttpProxy> {
+export async function startHttpProxy(target: string) {
   const requests: ProxiedRequest[] = [];
   const actions: ProxyAction[] = [];
   const server = createServer((request, response) => {
@@ -67,8 +57,13 @@ export async function startHttpProxy(target: string): Promise<HttpProxy> {
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   return {
     base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** The requests since the last call of `setActions`. */
     requests,
-    setActions: (...list) => {
+    /**
+     * Sets the actions for the next requests, one action for each request, and empties `requests`. Further requests are
+     * forwarded.
+     */
+    setActions: (...list: readonly ProxyAction[]) => {
       requests.length = 0;
       actions.splice(0, actions.length, ...list);
     },

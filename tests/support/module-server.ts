@@ -4,16 +4,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, normalize } from 'node:path';
 
-export interface ModuleServer {
-  readonly url: string;
-  readonly close: () => void;
-}
-
 /**
  * Serves the files in `folder`, where the packages are installed.
  * @param imports the URL path of the main module of each package, by the name of the package
  */
-export async function startModuleServer(folder: string, imports: Record<string, string>): Promise<ModuleServer> {
+export async function startModuleServer(folder: string, imports: Record<string, string>) {
   const page = `<script type="importmap">${JSON.stringify({ imports })}</script>`;
   const server = createServer(async ({ url = '/' }, response) => {
     if (url === '/') return void response.writeHead(200, { 'Content-Type': 'text/html' }).end(page);

@@ -10,14 +10,9 @@ const root = join(import.meta.dirname, '../..');
 /** All direct and indirect dependencies of the client. They are also packed, so that npm can install them offline. */
 const dependencies = ['oauth4webapi', 'standardwebhooks', '@stablelib/base64', 'fast-sha256'];
 
-export interface InstalledClient {
-  readonly folder: string;
-  /** The paths of all files in the installed package. */
-  readonly files: readonly string[];
-  readonly remove: () => Promise<void>;
-}
+export type InstalledClient = Awaited<ReturnType<typeof installPackedClient>>;
 
-export async function installPackedClient(): Promise<InstalledClient> {
+export async function installPackedClient() {
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-client-'));
   // The NODE_OPTIONS of the tests must not affect npm.
   const npm = async (...args: string[]) =>
@@ -31,6 +26,7 @@ export async function installPackedClient(): Promise<InstalledClient> {
   const files = await readdir(installed, { recursive: true, withFileTypes: true });
   return {
     folder,
+    /** The paths of all files in the installed package. */
     files: files
       .filter((file) => file.isFile())
       .map((file) => join(file.parentPath, file.name).slice(installed.length + 1)),

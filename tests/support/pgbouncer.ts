@@ -14,13 +14,9 @@ import { eventually } from './wait.ts';
 /** The maximum number of connections from PgBouncer to each database. */
 export const serverConnections = 4;
 
-export interface Pooler {
-  /** Returns the URL with which a service connects to its database through the pooler. */
-  readonly urlOf: (app: 'auth' | 'bookings') => string;
-  readonly stop: () => Promise<void>;
-}
+export type Pooler = Awaited<ReturnType<typeof startPooler>>;
 
-export async function startPooler(databasePort: number): Promise<Pooler> {
+export async function startPooler(databasePort: number) {
   const port = await freePort();
   const folder = await mkdtemp(join(tmpdir(), 'bay-booking-pooler-'));
   // PgBouncer runs as another user (see below), who must be able to read the folder.
@@ -52,7 +48,8 @@ export async function startPooler(databasePort: number): Promise<Pooler> {
     }
   }, 10_000);
   return {
-    urlOf: (app) => `postgres://anyone@127.0.0.1:${port}/${app}`,
+    /** Returns the URL with which a service connects to its database through the pooler. */
+    urlOf: (app: 'auth' | 'bookings') => `postgres://anyone@127.0.0.1:${port}/${app}`,
     stop: async () => {
       const exited = once(child, 'exit');
       child.kill('SIGINT');

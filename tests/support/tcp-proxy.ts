@@ -3,17 +3,9 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 
-export interface TcpProxy {
-  readonly port: number;
-  /** Delays every packet in both directions. 0 ends the delay. */
-  delay(milliseconds: number): void;
-  /** Stops the traffic without closing the connections, until `resume` is called. */
-  freeze(): void;
-  resume(): void;
-  close(): Promise<void>;
-}
+export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>;
 
-export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
+export async function startTcpProxy(targetPort: number) {
   const sockets = new Set<Socket>();
   let packetDelayMs = 0;
   let isFrozen = false;
@@ -52,9 +44,11 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
-    delay: (milliseconds) => {
+    /** Delays every packet in both directions. 0 ends the delay. */
+    delay: (milliseconds: number) => {
       packetDelayMs = milliseconds;
     },
+    /** Stops the traffic without closing the connections, until `resume` is called. */
     freeze: () => {
       isFrozen = true;
       for (const socket of sockets) socket.pause();

@@ -28,31 +28,13 @@ interface Event {
   readonly data: { facilityId: string; modified: number; booking: { readonly id: string } };
 }
 
-export interface WebhookReceiver {
-  readonly url: string;
-  /**
-   * The latest accepted event of each booking, which is the event with the highest change number. The key is
-   * `FACILITY BOOKING`, with the ids of the facility and the booking.
-   */
-  readonly latest: ReadonlyMap<string, LatestEvent>;
-  /** The numbers of the changes that were accepted as `booking.created`. The keys are as in `latest`. */
-  readonly created: ReadonlyMap<string, ReadonlySet<number>>;
-  /** The number of requests so far, including those that the receiver did not accept. */
-  readonly requestCount: () => number;
-  /** Requested paths other than the path of the webhook. Only a client that follows redirects would request them. */
-  readonly unexpectedPaths: readonly string[];
-  /** Sets the secret of the webhook, with which the receiver verifies the signatures. */
-  readonly setSecret: (secret: string) => void;
-  /** Sets the behaviour for all further requests, and closes the connections of the requests that hang. */
-  readonly setBehaviour: (behaviour: ReceiverBehaviour) => void;
-  readonly close: () => Promise<void>;
-}
-
 /** Accepts each event whose signature is correct. */
 export const healthy: ReceiverBehaviour = { kind: 'respond', status: 204 };
 const path = '/hook';
 
-export async function startWebhookReceiver(): Promise<WebhookReceiver> {
+export type WebhookReceiver = Awaited<ReturnType<typeof startWebhookReceiver>>;
+
+export async function startWebhookReceiver() {
   const latest = new Map<string, LatestEvent>();
   const created = new Map<string, Set<number>>();
   const hanging = new Set<ServerResponse>();
@@ -93,14 +75,23 @@ export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
+    /**
+     * The latest accepted event of each booking, which is the event with the highest change number. The key is
+     * `FACILITY BOOKING`, with the ids of the facility and the booking.
+     */
     latest,
+    /** The numbers of the changes that were accepted as `booking.created`. The keys are as in `latest`. */
     created,
+    /** The number of requests so far, including those that the receiver did not accept. */
     requestCount: () => requestCount,
+    /** Requested paths other than the path of the webhook. Only a client that follows redirects would request them. */
     unexpectedPaths,
-    setSecret: (text) => {
+    /** Sets the secret of the webhook, with which the receiver verifies the signatures. */
+    setSecret: (text: string) => {
       secret = text;
     },
-    setBehaviour: (next) => {
+    /** Sets the behaviour for all further requests, and closes the connections of the requests that hang. */
+    setBehaviour: (next: ReceiverBehaviour) => {
       behaviour = next;
       for (const response of hanging) response.destroy();
       hanging.clear();

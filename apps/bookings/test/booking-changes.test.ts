@@ -1,5 +1,5 @@
 // Tests the history of bookings, and the change feed: GET /api/booking-changes.
-import { connectDatabase, query, transaction } from '@bay-booking/service/database/database';
+import { query } from '@bay-booking/service/database/database';
 import { read } from '@bay-booking/testkit/repository';
 import { describe, expect, test } from '@jest/globals';
 import type { Response } from 'supertest';
@@ -8,10 +8,8 @@ import { compactChanges } from '../src/changes/compaction.ts';
 import { recount } from '../src/changes/recount.ts';
 import { removeExpiredChanges, removeFromFeed } from '../src/changes/retention.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
-import { isTransactionWaiting } from './support/lock-waits.ts';
 import { importPlaces } from './support/places.ts';
 import { baseUrl, createExtraSystem, useTestSystem } from './support/test-system.ts';
-import { until } from './support/until.ts';
 
 const system = useTestSystem();
 /** The actor of every change by the default token. */
@@ -154,17 +152,6 @@ describe('the history', () => {
     },
   );
 
-  test('the history of a booking has pages', async () => {
-    const { id } = await create({ bayId: 'bay-n1-04' });
-    for (let round = 0; round < 4; round += 1) await update(id, { bayId: 'bay-n1-04' });
-    const { body } = await get(`/api/bookings/${id}/history?page=2&pageSize=2`);
-    expect(body).toMatchObject({ page: 2, pageSize: 2, pageCount: 3, total: 5 });
-    expect(body.items.map(({ version }: Entry) => version)).toEqual([3, 4]);
-    expect(body._links.next.href).toBe(`${baseUrl}/api/bookings/${id}/history?page=3&pageSize=2`);
-    const past = await get(`/api/bookings/${id}/history?page=9`);
-    expect([past.status, past.body.items, past.body.total]).toEqual([200, [], 5]);
-  });
-
   test('the history of a bay and a day has deleted and moved bookings, newest first', async () => {
     const at = (bayId: string, hour: number) => ({
       bayId,
@@ -278,27 +265,6 @@ describe('the history', () => {
     await removeFromFeed(system.db, soon);
     await removeExpiredChanges(system.db, soon);
     expect([await versions(existing.id), await versions(deleted.id)]).toEqual([[2], []]);
-  });
-
-  test('while clients write, every version of every booking has exactly one entry', async () => {
-    const bays = ['bay-n1-07', 'bay-n1-08', 'bay-s1-03'];
-    const { id } = await create({ bayId: 'bay-n1-07' });
-    const writes = Array.from({ length: 40 }, (_, index) =>
-      index === 30
-        ? system.call('DELETE', `/api/bookings/${id}`)
-        : system.call('PUT', `/api/bookings/${id}`, { body: bookingBody({ bayId: bays[index % bays.length] }) }),
-    );
-    const succeeded = (await Promise.all(writes)).filter(({ status }) => status < 300).length;
-    const entries = (await system.call('GET', `/api/bookings/${id}/history?pageSize=1000`)).body.items as {
-      version: number;
-      action: string;
-    }[];
-    // A move has two entries: the deletion in the old facility and the creation in the new one.
-    const moves = entries.filter(({ action, version }) => action === 'created' && version > 1).length;
-    expect(entries.length).toBe(1 + succeeded + moves);
-    expect([...new Set(entries.map(({ version }) => version))]).toEqual(
-      Array.from({ length: 1 + succeeded }, (_, index) => index + 1),
-    );
   });
 });
 
@@ -493,28 +459,6 @@ describe('the change feed', () => {
     expect(items.map(({ id, state }) => `${id} ${state}`).toSorted()).toEqual(
       [`${updated.id} updated`, `${deleted.id} deleted`].toSorted(),
     );
-  });
-
-  test('a recount may take longer than the time limits of its role', async () => {
-    const limits = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout'];
-    const known = await query<{ name: string }>(system.db, 'select name from pg_settings where name = any($1)', [
-      limits,
-    ]);
-    const url = new URL(system.databaseUrl);
-    url.searchParams.set('options', known.map(({ name }) => `-c ${name}=1s`).join(' '));
-    const limited = connectDatabase({ url: url.href, applicationName: 'recount', poolMax: 1 });
-    const recounted = await transaction(system.db, async (tx) => {
-      await query(tx, "select from facility where id = 'fac-north' for no key update");
-      const result = recount(limited, bookingState).catch((error: unknown) => error);
-      await until(
-        () => isTransactionWaiting(system.db),
-        (isWaiting) => isWaiting,
-      );
-      await query(tx, 'select pg_sleep(1.2)');
-      return { result };
-    });
-    expect(await recounted.result).toBe(0);
-    await limited.destroy();
   });
 
   test('after a restore, numbers continue above all earlier ones, and readers get 410 once', async () => {

@@ -3,7 +3,7 @@ import { query } from '@bay-booking/service/database/database';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { createHoldStore } from '../src/holds/store.ts';
-import { type BookingBody, bookingBody, errorCodes, rounds } from './support/booking-requests.ts';
+import { type BookingBody, bookingBody, clients, errorCodes, rounds } from './support/booking-requests.ts';
 import { isTransactionWaiting } from './support/lock-waits.ts';
 import { createExtraSystem, createTestSystem, type TestSystem, useTestSystem } from './support/test-system.ts';
 import { until } from './support/until.ts';
@@ -209,12 +209,12 @@ describe('live holds', () => {
   });
 });
 
-test('of 64 concurrent requests for holds and bookings of one time slot, exactly one succeeds', async () => {
-  const instance = await createExtraSystem({ sharing: system, poolMax: 32 });
+test('of many concurrent requests for holds and bookings of one time slot, exactly one succeeds', async () => {
+  const instance = await createExtraSystem({ sharing: system, poolMax: clients(32) });
   for (let round = 0; round < rounds(20); round += 1) {
     const body = bookingBody({ bayId: 'bay-n1-07' });
     const responses = await Promise.all(
-      Array.from({ length: 64 }, (_, index) =>
+      Array.from({ length: clients(64) }, (_, index) =>
         index % 2
           ? instance.call('POST', '/api/booking-holds', { body: holdBody(body) })
           : instance.call('POST', '/api/bookings', { body }),

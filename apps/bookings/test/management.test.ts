@@ -193,14 +193,6 @@ describe('resources', () => {
     expect(pointers.toSorted()).toEqual(fields.toSorted());
     expect(await lastEvent()).toBe(before);
   });
-
-  test('lists have pages', async () => {
-    const { body } = await manage('GET', 'facilities?page=1&pageSize=2');
-    expect(body).toMatchObject({ page: 1, pageSize: 2, items: [{}, {}] });
-    expect(body.total).toBeGreaterThan(2);
-    expect(body._links.next.href).toContain('/management/facilities?page=2&pageSize=2');
-    expect(errorCodes(await manage('GET', 'facilities?pageSize=1001'))).toEqual(['ERR00002']);
-  });
 });
 
 describe('entity tags', () => {

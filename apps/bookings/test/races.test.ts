@@ -4,7 +4,7 @@ import { query } from '@bay-booking/service/database/database';
 import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Response } from 'supertest';
-import { bookingBody, errorCodes, rounds } from './support/booking-requests.ts';
+import { bookingBody, clients, errorCodes, rounds } from './support/booking-requests.ts';
 import { isDistributed, isTransactionWaiting } from './support/lock-waits.ts';
 import { closeExtraSystems, createExtraSystem, useTestSystem } from './support/test-system.ts';
 import { until } from './support/until.ts';
@@ -45,57 +45,50 @@ async function countDeadlocks(): Promise<number> {
   return Number(row?.deadlocks);
 }
 
-describe('concurrent requests', () => {
-  test('of 64 requests for one time slot, one gets 201 and 63 get BOOK00002 in every round', async () => {
-    for (let round = 0; round < rounds(20); round += 1) {
-      const body = bookingBody({ bayId: 'bay-n1-01' });
-      const responses = await Promise.all(repeat(64, (client) => post({ ...body, userAlias: `client ${client}` })));
-      expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
-      const rejected = responses.filter(({ status }) => status === 400).map(errorCodes);
-      expect(rejected).toEqual(repeat(63, () => ['BOOK00002']));
-    }
-  });
-
-  test('of 64 requests with different externalBookingIds, one gets 201, and the other ids stay free', async () => {
-    const body = bookingBody({ bayId: 'bay-n1-02' });
-    const responses = await Promise.all(repeat(64, (client) => post({ ...body, externalBookingId: `race-${client}` })));
-    expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
-    expect(responses.filter(({ status }) => status === 400).map(errorCodes)).toEqual(repeat(63, () => ['BOOK00002']));
-    const [row] = await query<{ count: number }>(
-      system.db,
-      "select count(*)::int as count from booking_reference where external_booking_id like 'race-%'",
-    );
-    expect(row?.count).toBe(1);
-  });
-
-  test('of 64 requests with one externalBookingId in two facilities, one gets 201 and 63 get BOOK00001', async () => {
-    for (let round = 0; round < 5; round += 1) {
-      const bays = ['bay-n1-03', 'bay-n1-04', 'bay-s1-01', 'bay-s1-02'];
-      const responses = await Promise.all(
-        repeat(64, (client) =>
-          post(bookingBody({ bayId: bays[client % 4] as string, externalBookingId: `same-${round}` })),
-        ),
-      );
-      expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
-      expect(responses.filter(({ status }) => status === 400).map(errorCodes)).toEqual(repeat(63, () => ['BOOK00001']));
-    }
-  });
-
-  test('of 64 requests with the same body, one gets 201, and 63 get both BOOK00001 and BOOK00002', async () => {
-    const body = bookingBody({ bayId: 'bay-n1-05', externalBookingId: 'repeated' });
-    const responses = await Promise.all(repeat(64, () => post(body)));
+describe('of many requests at the same time', () => {
+  const count = clients(64);
+  /** Sends a request for each number, and expects one 201 and these error codes of all others. */
+  async function expectOneWinner(bodyOf: (client: number) => object, codes: readonly string[]): Promise<void> {
+    const responses = await Promise.all(repeat(count, (client) => post(bodyOf(client))));
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
     const rejected = responses.filter(({ status }) => status === 400).map(errorCodes);
-    expect(rejected).toEqual(repeat(63, () => ['BOOK00001', 'BOOK00002']));
+    expect(rejected).toEqual(repeat(count - 1, () => codes));
+  }
+
+  test('for one time slot, one gets 201 and the others BOOK00002 in every round', async () => {
+    for (let round = 0; round < rounds(20); round += 1) {
+      const body = bookingBody({ bayId: 'bay-n1-01' });
+      await expectOneWinner((client) => ({ ...body, userAlias: `client ${client}` }), ['BOOK00002']);
+    }
   });
 
-  test('64 requests with one Idempotency-Key create one booking, and every 201 has the same body', async () => {
+  test('with different externalBookingIds, one gets 201, and the other ids stay free', async () => {
+    const body = bookingBody({ bayId: 'bay-n1-02' });
+    await expectOneWinner((client) => ({ ...body, externalBookingId: `race-${client}` }), ['BOOK00002']);
+    const used = "select from booking_reference where external_booking_id like 'race-%'";
+    expect(await query(system.db, used)).toHaveLength(1);
+  });
+
+  test('with one externalBookingId in two facilities, one gets 201 and the others BOOK00001', async () => {
+    const bays = ['bay-n1-03', 'bay-n1-04', 'bay-s1-01', 'bay-s1-02'];
+    for (let round = 0; round < 5; round += 1)
+      await expectOneWinner(
+        (client) => bookingBody({ bayId: bays[client % 4], externalBookingId: `same-${round}` }),
+        ['BOOK00001'],
+      );
+  });
+
+  test('with the same body, one gets 201, and the others both BOOK00001 and BOOK00002', async () => {
+    const body = bookingBody({ bayId: 'bay-n1-05', externalBookingId: 'repeated' });
+    await expectOneWinner(() => body, ['BOOK00001', 'BOOK00002']);
+  });
+
+  test('with one Idempotency-Key, one booking is created, and every 201 has the same body', async () => {
     const body = bookingBody({ bayId: 'bay-n1-06' });
-    const responses = await Promise.all(repeat(64, () => post(body, { 'Idempotency-Key': 'one-key' })));
+    const responses = await Promise.all(repeat(count, () => post(body, { 'Idempotency-Key': 'one-key' })));
     // 409: the first request with the key is still in progress.
     for (const { status } of responses) expect([201, 409]).toContain(status);
     const created = responses.filter(({ status }) => status === 201);
-    expect(created.length).toBeGreaterThan(0);
     expect(new Set(created.map(({ text }) => text)).size).toBe(1);
   });
 });
@@ -211,65 +204,63 @@ describe('a booking that moves between facilities', () => {
   });
 });
 
-describe('32 concurrent clients on a few bays', () => {
-  test('32 clients write bookings without a deadlock, a 5xx response or an overlap', async () => {
-    // Each client has its own connection, so that the requests compete in the database and not for a connection.
-    const instance = await createExtraSystem({ sharing: system, poolMax: 32 });
-    const deadlocksBefore = await countDeadlocks();
-    // The clients choose their bays at random. The first bay gets three fifths of the requests.
-    const bays = ['bay-n2-01', 'bay-n2-01', 'bay-n2-01', 'bay-n2-02', 'bay-s1-04'];
-    const statuses = new Map<number, number>();
-    const tenMinutesMs = 600_000;
-    /** The bookings last 10, 20 or 30 minutes, and start in the same two hours, so many of them overlap. */
-    const randomBody = () => {
-      const start = Date.UTC(2050, 0, 1) + Math.floor(Math.random() * 12) * tenMinutesMs;
-      return bookingBody({
-        bayId: bays[Math.floor(Math.random() * bays.length)] as string,
-        startDate: new Date(start).toISOString(),
-        endDate: new Date(start + (1 + Math.floor(Math.random() * 3)) * tenMinutesMs).toISOString(),
-      });
-    };
-    /**
-     * Sends 60 requests: about 40 % create a booking, half of them with an external id. The others update (35 %) or
-     * delete (25 %) the latest booking of the client.
-     */
-    const runClient = async (number: number): Promise<void> => {
-      const ownBookings: string[] = [];
-      for (let step = 0; step < 60; step += 1) {
-        const random = Math.random();
-        const id = ownBookings.at(-1);
-        let response: Response;
-        if (id === undefined || random < 0.4) {
-          const reference = random < 0.2 ? { externalBookingId: `mix-${number}-${step}` } : {};
-          response = await instance.call('POST', '/api/bookings', { body: { ...randomBody(), ...reference } });
-        } else if (random < 0.75) {
-          response = await instance.call('PUT', `/api/bookings/${id}`, { body: randomBody() });
-        } else response = await instance.call('DELETE', `/api/bookings/${id}`);
-        statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
-        if (response.status === 201) ownBookings.push(response.body.id);
-        if (response.status === 204) ownBookings.pop();
-      }
-    };
-    await Promise.all(repeat(32, runClient));
-    expect([...statuses.keys()].filter((status) => ![200, 201, 204, 400].includes(status))).toEqual([]);
-    for (const status of [200, 201, 204, 400]) expect(statuses.get(status)).toBeGreaterThan(0);
-    await expectNoErrors(instance.databaseErrors);
-    // PostgreSQL counts deadlocks in its statistics. A database session may add its deadlocks to the statistics only
-    // when it ends, so the test ends all sessions of the system.
-    await closeExtraSystems();
-    expect(await countDeadlocks()).toBe(deadlocksBefore);
-    expect(await findOverlaps()).toEqual([]);
-    // The test uses two statements, because Citus cannot join booking_reference with booking: the two tables have
-    // different distribution columns.
-    const columns = 'external_booking_id as external, facility_id as facility';
-    const references = await query(system.db, `select ${columns}, booking_id as id from booking_reference order by 1`);
-    const referenced = `select ${columns}, id from booking where external_booking_id is not null order by 1`;
-    expect(references).toEqual(await query(system.db, referenced));
-  });
+test('many clients write bookings of a few bays without a deadlock, a 5xx response or an overlap', async () => {
+  // Each client has its own connection, so that the requests compete in the database and not for a connection.
+  const instance = await createExtraSystem({ sharing: system, poolMax: clients(32) });
+  const deadlocksBefore = await countDeadlocks();
+  // The clients choose their bays at random. The first bay gets three fifths of the requests.
+  const bays = ['bay-n2-01', 'bay-n2-01', 'bay-n2-01', 'bay-n2-02', 'bay-s1-04'];
+  const statuses = new Map<number, number>();
+  const tenMinutesMs = 600_000;
+  /** The bookings last 10, 20 or 30 minutes, and start in the same two hours, so many of them overlap. */
+  const randomBody = () => {
+    const start = Date.UTC(2050, 0, 1) + Math.floor(Math.random() * 12) * tenMinutesMs;
+    return bookingBody({
+      bayId: bays[Math.floor(Math.random() * bays.length)] as string,
+      startDate: new Date(start).toISOString(),
+      endDate: new Date(start + (1 + Math.floor(Math.random() * 3)) * tenMinutesMs).toISOString(),
+    });
+  };
+  /**
+   * Sends 60 requests: about 40 % create a booking, half of them with an external id. The others update (35 %) or
+   * delete (25 %) the latest booking of the client.
+   */
+  const runClient = async (number: number): Promise<void> => {
+    const ownBookings: string[] = [];
+    for (let step = 0; step < 60; step += 1) {
+      const random = Math.random();
+      const id = ownBookings.at(-1);
+      let response: Response;
+      if (id === undefined || random < 0.4) {
+        const reference = random < 0.2 ? { externalBookingId: `mix-${number}-${step}` } : {};
+        response = await instance.call('POST', '/api/bookings', { body: { ...randomBody(), ...reference } });
+      } else if (random < 0.75) {
+        response = await instance.call('PUT', `/api/bookings/${id}`, { body: randomBody() });
+      } else response = await instance.call('DELETE', `/api/bookings/${id}`);
+      statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
+      if (response.status === 201) ownBookings.push(response.body.id);
+      if (response.status === 204) ownBookings.pop();
+    }
+  };
+  await Promise.all(repeat(clients(32), runClient));
+  expect([...statuses.keys()].filter((status) => ![200, 201, 204, 400].includes(status))).toEqual([]);
+  for (const status of [200, 201, 204, 400]) expect(statuses.get(status)).toBeGreaterThan(0);
+  await expectNoErrors(instance.databaseErrors);
+  // PostgreSQL counts deadlocks in its statistics. A database session may add its deadlocks to the statistics only
+  // when it ends, so the test ends all sessions of the system.
+  await closeExtraSystems();
+  expect(await countDeadlocks()).toBe(deadlocksBefore);
+  expect(await findOverlaps()).toEqual([]);
+  // The test uses two statements, because Citus cannot join booking_reference with booking: the two tables have
+  // different distribution columns.
+  const columns = 'external_booking_id as external, facility_id as facility';
+  const references = await query(system.db, `select ${columns}, booking_id as id from booking_reference order by 1`);
+  const referenced = `select ${columns}, id from booking where external_booking_id is not null order by 1`;
+  expect(references).toEqual(await query(system.db, referenced));
 });
 
-test('12 clients change opening hours, closures, holds and bookings of two bays, and each request is decided', async () => {
-  const instance = await createExtraSystem({ sharing: system, poolMax: 12 });
+test('clients change opening hours, closures, holds and bookings of two bays, and each request is decided', async () => {
+  const instance = await createExtraSystem({ sharing: system, poolMax: clients(12) });
   const deadlocksBefore = await countDeadlocks();
   const pick = <T>(values: readonly T[]): T => values[Math.floor(Math.random() * values.length)] as T;
   const bays = ['bay-n2-01', 'bay-n2-02'];
@@ -317,9 +308,9 @@ test('12 clients change opening hours, closures, holds and bookings of two bays,
       () => update('bookings', { ...bayAndTimes(), bayId: 'bay-s1-04', userAlias: 'Bob' }),
       () => remove('bookings'),
     ];
-    for (let step = 0; step < 120; step += 1) await pick(actions)();
+    for (let step = 0; step < 60; step += 1) await pick(actions)();
   };
-  await Promise.all(repeat(12, runClient));
+  await Promise.all(repeat(clients(12), runClient));
 
   const reasons = ['BOOK00002', 'BOOK00003', 'BOOK00002,BOOK00003'];
   const statuses = [...outcomes].map((outcome) => outcome.split(' ')[2] as string);

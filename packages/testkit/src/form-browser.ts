@@ -20,22 +20,6 @@ type Values = Readonly<Record<string, string | readonly string[]>>;
 /** The name and value of a button, or a part of its text. */
 type ButtonSelector = { readonly name: string; readonly value: string } | string;
 
-export interface FormBrowser {
-  /**
-   * Follows redirects to the sites that were given to `openFormBrowser`. A redirect to another site is not followed:
-   * the returned page then has the address of the other site and the status 0.
-   */
-  readonly open: (address: string | URL) => Promise<Page>;
-  /**
-   * Submits the first form that has every field of `values` and, if it is given, the button. Fields that `values` does
-   * not name keep the values of the page.
-   * @throws {Error} if the page has no such form
-   */
-  readonly send: (page: Page, values: Values, button?: ButtonSelector) => Promise<Page>;
-  /** Returns the stored cookies as `name=value; Path=path`. */
-  readonly cookies: () => readonly string[];
-}
-
 interface Cookie {
   readonly name: string;
   readonly value: string;
@@ -79,8 +63,10 @@ class CookieJar {
   }
 }
 
+export type FormBrowser = ReturnType<typeof openFormBrowser>;
+
 /** Opens a browser that sends requests only to the origins in `sites`, and adds `headers` to each request. */
-export function openFormBrowser(sites: readonly string[], headers: Record<string, string> = {}): FormBrowser {
+export function openFormBrowser(sites: readonly string[], headers: Record<string, string> = {}) {
   const jar = new CookieJar();
 
   const request = async (address: URL, init: RequestInit = {}): Promise<Page> => {
@@ -121,8 +107,17 @@ export function openFormBrowser(sites: readonly string[], headers: Record<string
   };
 
   return {
-    open: (address) => request(new URL(address)),
-    async send(page, values, button) {
+    /**
+     * Follows redirects to the sites that were given to `openFormBrowser`. A redirect to another site is not followed:
+     * the returned page then has the address of the other site and the status 0.
+     */
+    open: (address: string | URL) => request(new URL(address)),
+    /**
+     * Submits the first form that has every field of `values` and, if it is given, the button. Fields that `values`
+     * does not name keep the values of the page.
+     * @throws {Error} if the page has no such form
+     */
+    async send(page: Page, values: Values, button?: ButtonSelector) {
       const hasFields = ({ fields }: Form) =>
         Object.keys(values).every((name) => fields.some((field) => field.name === name));
       const form = page.forms.find(
@@ -135,6 +130,7 @@ export function openFormBrowser(sites: readonly string[], headers: Record<string
         headers: { Origin: page.url.origin, Referer: page.url.href },
       });
     },
+    /** Returns the stored cookies as `name=value; Path=path`. */
     cookies: () => jar.all().map(({ name, value, path }) => `${name}=${value}; Path=${path}`),
   };
 }

@@ -16,8 +16,8 @@ import {
 } from 'jose';
 
 /**
- * `down` and `down once`: the server closes the connections of all requests or of one request. `slow`: it responds
- * after a delay. `500`: it responds with this status. `garbage`: it responds with invalid JSON.
+ * `down` and `down once`: the server closes the connections of all requests or of one request. `slow`: it never
+ * responds. `500`: it responds with this status. `garbage`: it responds with invalid JSON.
  */
 export type IssuerFailure = 'down' | 'down once' | 'slow' | '500' | 'garbage';
 
@@ -41,34 +41,6 @@ export interface TokenOptions {
   [claim: string]: unknown;
 }
 
-export interface TestIssuer {
-  url: string;
-  jwksUri: string;
-  token(options?: TokenOptions): Promise<string>;
-  /**
-   * Creates a new key that signs all further tokens, and returns its kid. `retire` removes the old keys from the JWKS.
-   * `publish: false` leaves the new key out of the JWKS.
-   */
-  rotate(options?: { retire?: boolean; publish?: boolean }): Promise<string>;
-  /** Adds to the JWKS the keys that `rotate` left out. */
-  publish(): void;
-  /**
-   * Adds an entry for a right, such as `client demo-web`, to the list of revocations. By default, it concerns all
-   * tokens that were issued before now, and in the current second.
-   */
-  revoke(right: string, before?: number): void;
-  /**
-   * The list of revocations, which tests may change. `claims` and `header` replace parts of the signed responses. With
-   * `status`, the responses have this status and no body.
-   */
-  revocations: Revocations;
-  /** Simulates a failure of all further requests. With undefined, the server works again. */
-  fail(failure: IssuerFailure | undefined): void;
-  /** The number of requests for the JWKS so far. */
-  requests: { jwks: number };
-  close(): Promise<void>;
-}
-
 export interface Revocations {
   entries: { id: string; before: number; disabled?: boolean }[];
   claims: Record<string, unknown>;
@@ -88,12 +60,12 @@ const maxEntries = 5_000;
 export interface TestIssuerOptions {
   /** The default `aud` of the tokens. */
   audience?: string;
-  /** The delay of a response, in milliseconds, during the failure 'slow'. */
-  slowMilliseconds?: number;
 }
 
-export async function createTestIssuer(options: TestIssuerOptions = {}): Promise<TestIssuer> {
-  const { audience = 'http://localhost:4001', slowMilliseconds = 20_000 } = options;
+export type TestIssuer = Awaited<ReturnType<typeof createTestIssuer>>;
+
+export async function createTestIssuer(options: TestIssuerOptions = {}) {
+  const { audience = 'http://localhost:4001' } = options;
   let keyCount = 0;
   const createKey = async (): Promise<SigningKey> => {
     const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
@@ -102,11 +74,9 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
   };
   let current = await createKey();
   let published = [current];
-  const unpublished: SigningKey[] = [];
   let failure: IssuerFailure | undefined;
   const requests = { jwks: 0 };
   const revocations: Revocations = { entries: [], claims: {}, header: {}, status: 200 };
-  const slowResponses = new Set<NodeJS.Timeout>();
 
   const server = createServer((request, response) => {
     const respond = () => {
@@ -119,14 +89,7 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
     if (failure === 'down' || failure === 'down once') request.socket.destroy();
     else if (failure === '500') response.writeHead(500).end('{"error":"server_error"}');
     else if (failure === 'garbage') response.writeHead(200, { 'Content-Type': 'application/json' }).end('<html>{');
-    else if (failure === 'slow') {
-      const timer = setTimeout(respond, slowMilliseconds);
-      slowResponses.add(timer);
-      response.on('close', () => {
-        clearTimeout(timer);
-        slowResponses.delete(timer);
-      });
-    } else respond();
+    else if (failure !== 'slow') respond();
     if (failure === 'down once') failure = undefined;
   });
   await new Promise<void>((resolve, reject) => {
@@ -160,12 +123,21 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
   return {
     url,
     jwksUri,
+    /** The number of requests for the JWKS so far. */
     requests,
+    /**
+     * The list of revocations, which tests may change. `claims` and `header` replace parts of the signed responses.
+     * With `status`, the responses have this status and no body.
+     */
     revocations,
-    revoke: (right, before = Math.floor(Date.now() / 1000) + 1) => {
+    /**
+     * Adds an entry for a right, such as `client demo-web`, to the list of revocations. By default, it concerns all
+     * tokens that were issued before now, and in the current second.
+     */
+    revoke: (right: string, before = Math.floor(Date.now() / 1000) + 1) => {
       revocations.entries.push({ id: createHash('sha256').update(right).digest('base64url'), before });
     },
-    token: async ({ typ = 'at+jwt', kid = current.kid, alg = 'ES256', ...claims } = {}) => {
+    token: async ({ typ = 'at+jwt', kid = current.kid, alg = 'ES256', ...claims }: TokenOptions = {}) => {
       const now = Math.floor(Date.now() / 1000);
       const payload = {
         iss: url,
@@ -183,21 +155,17 @@ export async function createTestIssuer(options: TestIssuerOptions = {}): Promise
       const header: JWTHeaderParameters = { alg, typ, kid };
       return new SignJWT(payload).setProtectedHeader(header).sign(await signingKey(alg, current));
     },
-    rotate: async ({ retire = false, publish = true } = {}) => {
+    /** Creates a new key that signs all further tokens, and returns its kid. `retire` removes the old keys. */
+    rotate: async ({ retire = false } = {}) => {
       current = await createKey();
-      if (retire) published = [];
-      if (publish) published.push(current);
-      else unpublished.push(current);
+      published = retire ? [current] : [...published, current];
       return current.kid;
     },
-    publish: () => {
-      published.push(...unpublished.splice(0));
-    },
-    fail: (newFailure) => {
+    /** Simulates a failure of all further requests. With undefined, the server works again. */
+    fail: (newFailure: IssuerFailure | undefined) => {
       failure = newFailure;
     },
     close: async () => {
-      for (const timer of slowResponses) clearTimeout(timer);
       server.closeAllConnections();
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },

@@ -14,23 +14,9 @@ export interface ReceivedMail {
   readonly html: string;
 }
 
-export interface SmtpSink {
-  /** The address of this server, as the value of `SMTP_URL`. */
-  readonly url: string;
-  readonly mails: () => readonly ReceivedMail[];
-  /**
-   * Waits for a mail to this address for which `matches` returns true. Returns the latest of these mails.
-   * @throws {Error} when no such mail arrives within ten seconds
-   */
-  readonly mailTo: (address: string, matches?: (mail: ReceivedMail) => boolean) => Promise<ReceivedMail>;
-  /** Rejects every further mail with this SMTP code. */
-  readonly rejectWith: (code: number) => void;
-  /** Ends the effect of `rejectWith`. */
-  readonly acceptAgain: () => void;
-  readonly close: () => Promise<void>;
-}
+export type SmtpSink = Awaited<ReturnType<typeof startSmtpSink>>;
 
-export async function startSmtpSink(): Promise<SmtpSink> {
+export async function startSmtpSink() {
   const mails: ReceivedMail[] = [];
   let rejectionCode: number | undefined;
   const server = new SMTPServer({
@@ -63,9 +49,14 @@ export async function startSmtpSink(): Promise<SmtpSink> {
   const { port } = server.server.address() as AddressInfo;
 
   return {
+    /** The address of this server, as the value of `SMTP_URL`. */
     url: `smtp://127.0.0.1:${port}`,
-    mails: () => mails,
-    mailTo: async (address, matches = () => true) => {
+    mails: (): readonly ReceivedMail[] => mails,
+    /**
+     * Waits for a mail to this address for which `matches` returns true. Returns the latest of these mails.
+     * @throws {Error} when no such mail arrives within ten seconds
+     */
+    mailTo: async (address: string, matches: (mail: ReceivedMail) => boolean = () => true) => {
       const deadline = Date.now() + 10_000;
       for (;;) {
         const found = mails.findLast((mail) => mail.to.includes(address) && matches(mail));
@@ -74,12 +65,14 @@ export async function startSmtpSink(): Promise<SmtpSink> {
         await sleep(20);
       }
     },
-    rejectWith: (code) => {
+    /** Rejects every further mail with this SMTP code. */
+    rejectWith: (code: number) => {
       rejectionCode = code;
     },
+    /** Ends the effect of `rejectWith`. */
     acceptAgain: () => {
       rejectionCode = undefined;
     },
-    close: () => new Promise((resolve) => server.close(() => resolve())),
+    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
   };
 }

@@ -26,7 +26,6 @@ export interface SigningKeysOptions {
   readonly logger: Logger;
   readonly onFetchError?: () => void;
   readonly timeout?: number;
-  readonly refreshInterval?: number;
   /**
    * The minimum time between two fetches for unknown keys. Must be shorter than the 30 s from the publication of a key
    * to its first signature: a new key must be known before it signs.
@@ -36,13 +35,13 @@ export interface SigningKeysOptions {
 
 export type IssuerKeys = ReturnType<typeof createSigningKeys>;
 
+/** A removed key must be unknown after a minute: 2 s until auth notices, 15 s in caches, 30 s here. */
+const refreshInterval = 30_000;
 /** While the service has no keys, the loop fetches them at this interval. */
 const checkInterval = 2_000;
 
 export function createSigningKeys(options: SigningKeysOptions) {
-  const { issuer, jwksUri, logger, onFetchError, timeout = 4_000 } = options;
-  // A removed key must be unknown after a minute: 2 s until auth notices, 15 s in caches, 30 s here.
-  const { refreshInterval = 30_000, unknownKeyInterval = 5_000 } = options;
+  const { issuer, jwksUri, logger, onFetchError, timeout = 4_000, unknownKeyInterval = 5_000 } = options;
   const client = new JwksClient({
     jwksUri: jwksUri ?? issuer,
     cache: false,

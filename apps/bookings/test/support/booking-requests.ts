@@ -31,4 +31,4 @@ export function errorCodes(response: Response): string[] {
   return (response.body.errors as { code: string }[]).map(({ code }) => code);
 }
 
-export { rounds } from '@bay-booking/testkit/rounds';
+export { clients, rounds } from '@bay-booking/testkit/rounds';

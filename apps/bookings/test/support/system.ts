@@ -57,16 +57,8 @@ export interface TestSystemOptions {
    */
   readonly config?: Partial<Config>;
   readonly poolMax?: number;
-  /** Times in ms. The first three are options of the signing keys. */
-  readonly issuer?: {
-    readonly timeout?: number;
-    readonly refreshInterval?: number;
-    readonly unknownKeyInterval?: number;
-    /** How long the issuer delays its responses after `fail('slow')`. */
-    readonly slowMilliseconds?: number;
-  };
-  /** With false, the list of revocations is not read, and every request gets 503. */
-  readonly readsRevocations?: boolean;
+  /** Options of the signing keys, in ms. */
+  readonly issuer?: { readonly timeout?: number; readonly unknownKeyInterval?: number };
   /** By default, events are not delivered, and webhooks can only have public addresses. */
   readonly webhooks?: {
     readonly deliver: boolean;
@@ -83,10 +75,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
   // `distribution` has an effect only if the tests run on a Citus cluster.
   const database = sharing ? undefined : await createTestDatabase({ migrations: bookingsMigrations, distribution });
   const databaseUrl = sharing?.databaseUrl ?? (database?.url as string);
-  // By default, a `slow` response comes after 20 s. The service waits for the signing keys for only 4 s.
-  const issuer =
-    sharing?.issuer ??
-    (await createTestIssuer({ audience: baseUrl, slowMilliseconds: options.issuer?.slowMilliseconds ?? 20_000 }));
+  const issuer = sharing?.issuer ?? (await createTestIssuer({ audience: baseUrl }));
   const db = connectDatabase({
     url: databaseUrl,
     applicationName: 'test',
@@ -114,7 +103,7 @@ export async function createTestSystem(options: TestSystemOptions = {}): Promise
   const app = createBookingsApp({ config, db, logger, metrics, now, signingKeys: options.issuer ?? {} });
   const { signingKeys, revocations } = app;
   // Without the list, every request gets 503. Some tests simulate that it cannot be read.
-  if (options.readsRevocations !== false) await revocations.read().catch(() => {});
+  await revocations.read().catch(() => {});
   const stopWebhooks = options.webhooks?.deliver ? app.webhooks?.start() : undefined;
   const server = await startHttpServer({ handler: app.express, port: 0 });
   const url = `http://127.0.0.1:${server.port}`;
