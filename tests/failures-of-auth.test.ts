@@ -1,7 +1,7 @@
 // Tests failures of auth, and differences between the clocks of auth and bookings. Bookings must continue with the
 // public keys that it has cached, never return a 500, and recover without an operator. Failures of the JWKS endpoint
-// alone: apps/bookings/test/access-token.test.ts. The last test compares the alerts and dashboards with the metrics of both services. FAULT_REPORT=1 prints
-// the measurements.
+// alone: apps/bookings/test/access-token.test.ts. The last test compares the alerts and dashboards with the metrics of
+// both services. FAULT_REPORT=1 prints the measurements.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { read } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';

@@ -20,7 +20,9 @@ const newcomer = 'site@partner.example';
 const password = 'seven unusual lamps';
 
 let checkedPages = 0;
-/** Checks that a page fits into all widths, and its accessibility at one width and scheme, which the pages take in turn. */
+/**
+ * Checks that a page fits into all widths, and its accessibility at one width and scheme, which the pages take in turn.
+ */
 async function checkPage(page: Page, name: string): Promise<void> {
   expect({ name, widths: await findOverflowingWidths(page) }).toEqual({ name, widths: [] });
   const { width, scheme } = viewports[checkedPages++ % viewports.length] as Viewport;

@@ -406,7 +406,8 @@ describe('the change feed', () => {
     expect((await system.call('GET', pathOf(old.body.next))).status).toBe(410);
     // This reader read the deletion before the deletion was removed from the feed.
     expect((await system.call('GET', pathOf(afterDeletion.next))).status).toBe(200);
-    // This reader begins after the removal. Its links contain the number of the removed deletion, so that it gets no 410.
+    // This reader begins after the removal. Its links contain the number of the removed deletion, so that it gets no
+    // 410.
     const again = await readPage('facilityId=fac-north&limit=1');
     const removed = Number(new URL(again.body.next).searchParams.get('removed'));
     expect(removed).toBeGreaterThan(0);

@@ -8,8 +8,8 @@ import { useTestSystem } from './support/test-system.ts';
 const system = useTestSystem();
 
 describe('tenancy', () => {
-  // In fac-north, the tests use the location loc-north-1, which has the bays bay-n1-01 to bay-n1-10, and bay-n1-99, which
-  // is not bookable. fac-east has one location with the bays bay-e1-01 to bay-e1-03.
+  // In fac-north, the tests use the location loc-north-1, which has the bays bay-n1-01 to bay-n1-10, and bay-n1-99,
+  // which is not bookable. fac-east has one location with the bays bay-e1-01 to bay-e1-03.
   /** A token for fac-east only. It does not name the facility of `booking`, which is fac-north. */
   let otherToken: string;
   let booking: { id: string; bayId: string; startDate: string; endDate: string; externalBookingId: string };

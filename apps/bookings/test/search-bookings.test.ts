@@ -538,8 +538,8 @@ describe('GET /api/bays/{id}/upcoming-bookings', () => {
   });
 
   describe('a bay that does not exist', () => {
-    // `bay-e1-01` belongs to a facility that the token does not contain. PostgreSQL rejects a text with the character NUL
-    // (`%00`).
+    // `bay-e1-01` belongs to a facility that the token does not contain. PostgreSQL rejects a text with the character
+    // NUL (`%00`).
     test.each(['bay-nowhere', 'bay-e1-01', '%00'])(
       "a bay that does not exist in the token's facilities returns 404: %s",
       async (id) => {

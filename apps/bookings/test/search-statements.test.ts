@@ -1,6 +1,6 @@
-// Tests that generated searches find the same bookings as a simple filter in TypeScript. The SQL statements split a search into
-// parts, so that an index finds each part. To test the boundaries of the parts, many bookings start or end exactly at
-// the instants of the searches.
+// Tests that generated searches find the same bookings as a simple filter in TypeScript. The SQL statements split a
+// search into parts, so that an index finds each part. To test the boundaries of the parts, many bookings start or end
+// exactly at the instants of the searches.
 import { connectDatabase, type Database, query } from '@bay-booking/service/database/database';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';

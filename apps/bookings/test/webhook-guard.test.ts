@@ -42,8 +42,8 @@ describe('the addresses and the time of attempts', () => {
 
   /**
    * Registers a webhook with an allowed address, changes the address to `url` in the database, and sends a ping. The
-   * service would reject a registration with `url`, but it could have accepted `url` with an older configuration. Returns
-   * a function that reads the delivery of the ping.
+   * service would reject a registration with `url`, but it could have accepted `url` with an older configuration.
+   * Returns a function that reads the delivery of the ping.
    */
   async function attemptAt(system: TestSystem, url: string): Promise<() => Promise<Record<string, unknown>>> {
     const registered = await system.call('POST', '/api/webhooks', { body: { url: 'https://partner.example/hook' } });
@@ -200,8 +200,8 @@ describe('the rotation of WEBHOOK_KEY', () => {
     const repeated = await withBothKeys.call('POST', '/api/webhooks', { body: { url: receiver.url }, headers });
     expect(repeated.body).toEqual(webhooks[1]);
     await withBothKeys.runWebhookJob(job);
-    // An instance encrypts secrets with the first of its keys. During a rolling restart, restarted instances have the new
-    // key first, and the others have the old key first. The others must decrypt secrets encrypted with the new key.
+    // An instance encrypts secrets with the first of its keys. During a rolling restart, restarted instances have the
+    // new key first, and the others have the old key first. The others must decrypt secrets encrypted with the new key.
     const withOldKeyFirst = await startInstance(oldKey, newKey);
     await expectSignedPing(withOldKeyFirst, id, bothSecrets);
     await closeExtraSystems();

@@ -418,7 +418,8 @@ from unnest($2::text[]) facility_id`;
 
 describe('replays', () => {
   beforeAll(async () => {
-    // 12,000 bookings. Only their changes matter here. The first 1,000 came to the facility long before the last change.
+    // 12,000 bookings. Only their changes matter here. The first 1,000 came to the facility long before the last
+    // change.
     await query(
       system.db,
       `insert into booking_change (facility_id, booking_id, version, number, first_number, latest, at, action, after)

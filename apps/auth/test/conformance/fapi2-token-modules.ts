@@ -1,6 +1,6 @@
 // Implements modules of the OpenID conformance plan "FAPI 2.0 Security Profile Final": those that test the token
 // endpoint, client assertions and DPoP. The names of the modules and their steps come from the public descriptions of
-// the conformance suite. apps/bookings/test/dpop.test.ts tests the same proofs at the Bookings API.
+// the conformance suite. apps/bookings/test/access-token.test.ts tests the same proofs at the Bookings API.
 //
 // Each module runs as the registered client `own`. `second` is another registered client. The plan has two variants: in
 // `openid_connect`, the client requests the scope openid; in `plain_oauth`, it does not. The protected resource is
