@@ -1,9 +1,8 @@
 // Installs packages/client from its tarball into an empty folder, and uses the installed package: runs the examples of
 // the README on Node 20 and 24, compiles programs, and loads the package in a browser.
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { join, normalize } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { chromiumMissing, hasChromium, launchChromium } from '@bay-booking/testkit/browser';
 import { findNode } from '@bay-booking/testkit/programs';
@@ -171,28 +170,6 @@ describe('the package in a browser', () => {
     '@bay-booking/client': '/@bay-booking/client/dist/client.js',
     oauth4webapi: '/oauth4webapi/build/index.js',
   };
-
-  test('the main module imports only the package oauth4webapi, and no module of Node.js', () => {
-    /** Matches `import { a } from 'x'`, `export { a } from 'x'` and `import 'x'`, and captures `x`. */
-    const importedModule = /^(?:import|export) (?:[^;'"]* from )?['"]([^'"]+)['"]/gm;
-    const packages = new Set<string>();
-    const visited = new Set<string>();
-    /** Collects the packages that the file imports directly or through other files. */
-    const visit = (file: string): void => {
-      if (visited.has(file)) return;
-      visited.add(file);
-      for (const [, target = ''] of readFileSync(file, 'utf8').matchAll(importedModule)) {
-        if (target.startsWith('.')) visit(normalize(join(file, '..', target)));
-        else packages.add(target);
-      }
-    };
-    visit(join(modulesFolder(), importMap['@bay-booking/client']));
-    // The main module imports more than ten other files, directly or through others.
-    expect(visited.size).toBeGreaterThan(10);
-    expect([...packages]).toEqual(['oauth4webapi']);
-    visit(join(modulesFolder(), importMap.oauth4webapi));
-    expect([...packages]).toEqual(['oauth4webapi']);
-  });
 
   if (!hasChromium) process.stderr.write(`The client is not tested in a browser: ${chromiumMissing}\n`);
 

@@ -12,7 +12,8 @@ test('the summary contains the credentials of every client and every account of 
   const databases = 'PostgreSQL';
   const startSeconds = 1;
   const text = summary(settings, databases, startSeconds);
-  expect(text).toContain('http://localhost:4001/day\n');
+  for (const address of ['4000', '4000/portal', '4001', '4001/docs', '4001/day'])
+    expect(text).toMatch(new RegExp(`http://localhost:${address}\\s`));
   expect(Math.min(accounts.length, clients.length)).toBeGreaterThan(3);
   for (const { username, password } of accounts) {
     expect(text).toContain(username);

@@ -300,17 +300,6 @@ describe('stop', () => {
 });
 
 describe('after a kill -9 of the launcher', () => {
-  test('while the services start, the next start uses the data', async () => {
-    await stopSystem();
-    const launcher = start();
-    while (servicesOf(launcher).length === 0) await pause(5);
-    const pids = processesOf(launcher);
-    launcher.signal('SIGKILL');
-    await launcher.ended;
-    await runningSystem();
-    await expectAllToEnd(pids);
-  });
-
   test('an immediate next start stops the old processes and uses the data', async () => {
     const launcher = await runningSystem();
     const { id } = await runPrintedCommand(launcher);
