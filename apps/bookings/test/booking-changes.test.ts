@@ -66,43 +66,19 @@ describe('the history', () => {
     await remove(id);
     expect((await get(`/api/bookings/${id}`)).status).toBe(404);
     const { externalBookingId, bayId, startDate, endDate } = body as unknown as Record<string, string>;
+    const fieldsWith = (userAlias: string) =>
+      Object.entries({ externalBookingId, bayId, userAlias, startDate, endDate });
+    const createdWith = (userAlias: string) =>
+      Object.fromEntries(fieldsWith(userAlias).map(([name, to]) => [name, { from: null, to }]));
+    const deletedWith = (userAlias: string) =>
+      Object.fromEntries(fieldsWith(userAlias).map(([name, from]) => [name, { from, to: null }]));
+    const other = { clientId: 'client-2', subject: 'acc-2' };
+    const changed = { userAlias: { from: 'Ada', to: 'Bob' } };
+    const [at, requestId] = [expect.any(String), expect.any(String)];
     expect(await historyOf(id)).toEqual([
-      {
-        version: 1,
-        action: 'created',
-        at: expect.any(String),
-        actor,
-        requestId: 'request-1',
-        changes: {
-          externalBookingId: { from: null, to: externalBookingId },
-          bayId: { from: null, to: bayId },
-          userAlias: { from: null, to: 'Ada' },
-          startDate: { from: null, to: startDate },
-          endDate: { from: null, to: endDate },
-        },
-      },
-      {
-        version: 2,
-        action: 'updated',
-        at: expect.any(String),
-        actor: { clientId: 'client-2', subject: 'acc-2' },
-        requestId: expect.any(String),
-        changes: { userAlias: { from: 'Ada', to: 'Bob' } },
-      },
-      {
-        version: 3,
-        action: 'deleted',
-        at: expect.any(String),
-        actor,
-        requestId: expect.any(String),
-        changes: {
-          externalBookingId: { from: externalBookingId, to: null },
-          bayId: { from: bayId, to: null },
-          userAlias: { from: 'Bob', to: null },
-          startDate: { from: startDate, to: null },
-          endDate: { from: endDate, to: null },
-        },
-      },
+      { version: 1, action: 'created', at, actor, requestId: 'request-1', changes: createdWith('Ada') },
+      { version: 2, action: 'updated', at, actor: other, requestId, changes: changed },
+      { version: 3, action: 'deleted', at, actor, requestId, changes: deletedWith('Bob') },
     ]);
   });
 
