@@ -12,30 +12,6 @@ import { watchOver } from '@bay-booking/postgres/watchdog';
 import pg from 'pg';
 import { crash } from './database-server.ts';
 
-export interface CitusNode {
-  readonly port: number;
-  readonly start: () => Promise<void>;
-  readonly stop: () => Promise<void>;
-  /** Ends the node without a clean shutdown. Its next start recovers from the write-ahead log. */
-  readonly crash: (signal: 'SIGQUIT' | 'SIGKILL') => Promise<void>;
-}
-
-export interface CitusCluster {
-  /** The folder with the programs of PostgreSQL, such as psql. */
-  readonly programs: string;
-  /** The URL of the coordinator's database `postgres`, to which the workers were added. */
-  readonly url: string;
-  readonly coordinator: CitusNode;
-  readonly workers: readonly CitusNode[];
-  /** Returns the superuser's URLs of a database: first the URL on the coordinator, then the URLs on the workers. */
-  readonly urlsOf: (database: string) => readonly [string, ...string[]];
-  /** Joins the nodes to a cluster in the database with this name. The database must exist on every node. */
-  readonly join: (database: string) => Promise<void>;
-  /** Gives the password of a role to all nodes, so that the nodes can connect to each other as this role. */
-  readonly allowRole: (role: string, password: string) => void;
-  readonly stop: () => Promise<void>;
-}
-
 /** The PostgreSQL settings of every node. */
 const nodeSettings = {
   shared_preload_libraries: 'citus',
@@ -56,7 +32,9 @@ const nodeSettings = {
   log_min_messages: 'warning',
 };
 
-export async function startCitusCluster(programs: string): Promise<CitusCluster> {
+export type CitusCluster = Awaited<ReturnType<typeof startCitusCluster>>;
+
+export async function startCitusCluster(programs: string) {
   const folder = await mkdtemp(pathOf(tmpdir(), 'bay-booking-citus-'));
   // The user that runs PostgreSQL must be able to enter the folder.
   await chmod(folder, 0o711);
@@ -64,6 +42,7 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
   // The nodes read this file (PGPASSFILE). Its lines have the form host:port:database:role:password.
   const passwordFile = pathOf(folder, 'passwords');
   const passwordLines: string[] = [];
+  /** Gives the password of a role to all nodes, so that the nodes can connect to each other as this role. */
   const allowRole = (role: string, password: string): void => {
     passwordLines.push(`127.0.0.1:*:*:${role}:${password}`);
     writeFileSync(passwordFile, `${passwordLines.join('\n')}\n`, { mode: 0o600 });
@@ -89,8 +68,10 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
   const { password } = new URL(coordinator.url);
   for (const { url } of workers) await run(url, `alter role postgres password '${password}'`);
   allowRole('postgres', password);
+  /** Returns the superuser's URLs of a database: first the URL on the coordinator, then the URLs on the workers. */
   const urlsOf = (database: string) =>
     ports.map((port) => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`) as [string, ...string[]];
+  /** Joins the nodes to a cluster in the database with this name. The database must exist on every node. */
   const join = async (database: string): Promise<void> => {
     const urls = urlsOf(database);
     await Promise.all(urls.map((url) => run(url, 'create extension citus')));
@@ -101,7 +82,7 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
     );
   };
   await join('postgres');
-  const nodeAt = (index: number): CitusNode => {
+  const nodeAt = (index: number) => {
     // A function, because `start` replaces the server.
     const server = () => servers[index] as EmbeddedPostgres;
     return {
@@ -110,11 +91,12 @@ export async function startCitusCluster(programs: string): Promise<CitusCluster>
         servers[index] = await startServer(index);
       },
       stop: () => server().stop(),
-      crash: (signal) => crash(server(), signal),
+      /** Ends the node without a clean shutdown. Its next start recovers from the write-ahead log. */
+      crash: (signal: 'SIGQUIT' | 'SIGKILL') => crash(server(), signal),
     };
   };
   return {
-    programs,
+    /** The URL of the coordinator's database `postgres`, to which the workers were added. */
     url: urlsOf('postgres')[0],
     coordinator: nodeAt(0),
     workers: workers.map((_, index) => nodeAt(index + 1)),

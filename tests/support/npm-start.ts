@@ -10,27 +10,16 @@ import { eventually, isOk } from './wait.ts';
 
 const root = join(import.meta.dirname, '../..');
 
-export interface RunningSystem {
-  /** The address of auth. */
-  readonly auth: string;
-  /** The address of bookings. */
-  readonly bookings: string;
-  /** The folder DATA_DIR. */
-  readonly dataDir: string;
-  /** Returns everything that the launcher and the services have printed. */
-  readonly output: () => string;
-  readonly close: () => Promise<void>;
-}
+export type RunningSystem = Awaited<ReturnType<typeof startSystem>>;
 
 /** Starts the system before the tests of a file, and stops it after the tests. */
-export const useSystem = (environment?: Record<string, string>): RunningSystem =>
-  useFixture(() => startSystem(environment));
+export const useSystem = (environment?: Record<string, string>) => useFixture(() => startSystem(environment));
 
 /**
  * Starts the system, and waits until both services are ready.
  * @throws {Error} with the output if `npm start` ends, or if the system is not ready after 150 s
  */
-export async function startSystem(environment: Record<string, string> = {}): Promise<RunningSystem> {
+export async function startSystem(environment: Record<string, string> = {}) {
   const [authPort, bookingsPort] = (await freePorts(2)) as [number, number];
   const dataDir = await mkdtemp(join(tmpdir(), 'bay-booking-'));
   const launcher = spawn('npm', ['start'], {
@@ -61,7 +50,9 @@ export async function startSystem(environment: Record<string, string> = {}): Pro
     await close();
     throw error;
   }
-  return { auth, bookings, dataDir, output: () => output, close };
+  /** Everything that the launcher and the services have printed. */
+  const printed = () => output;
+  return { auth, bookings, dataDir, output: printed, close };
 }
 
 async function end(launcher: ChildProcess): Promise<void> {

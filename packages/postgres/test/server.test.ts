@@ -95,7 +95,6 @@ async function waitUntilRemoved(path: string): Promise<boolean> {
   return true;
 }
 
-const _stoppedOrphan = 'stopped the PostgreSQL server that the last run left behind';
 const serverPid = () => readPostmaster(dataDir)?.pid as number;
 
 describe('an embedded server', () => {
