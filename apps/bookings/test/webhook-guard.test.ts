@@ -122,11 +122,9 @@ describe('fairness', () => {
     return receiver;
   }
 
-  test('while 60 webhooks of an owner take 13 s to answer, an event of another owner arrives within 2 s', async () => {
+  test('the events of an owner do not wait for 60 webhooks of another owner that never answer', async () => {
     const slow = await startReceiver();
-    slow.respondWith((_request, response) => {
-      setTimeout(() => response.writeHead(204).end(), 13_000).unref();
-    });
+    slow.respondWith(() => {});
     const slowOwner = await system.token(facilities, { sub: 'slow-owner' });
     const call = (method: string, path: string, body: object) => system.call(method, path, { token: slowOwner, body });
     for (const facilityId of facilities) {
@@ -141,20 +139,16 @@ describe('fairness', () => {
       await Promise.all(Array.from({ length: 25 }, () => call('POST', '/api/bookings', bookingBody({ bayId }))));
     await slow.received(450);
     const times: number[] = [];
-    for (let count = 1; count <= 10; count++) {
+    for (let count = 1; count <= 5; count++) {
       const createdAt = performance.now();
       const body = bookingBody({ bayId: 'bay-n1-01' });
       const { body: booking } = await system.call('POST', '/api/bookings', { token: owner, body });
-      await until(
-        async () => prompt.events.some(({ event }) => event.data.booking?.id === booking.id),
-        Boolean,
-        10_000,
-      );
+      await until(async () => prompt.events.some(({ event }) => event.data.booking?.id === booking.id), Boolean);
       times.push(performance.now() - createdAt);
     }
-    // On busy cores, a single event can take longer, so the median counts.
-    expect(times.toSorted((a, b) => a - b)[5]).toBeLessThan(2_000);
-  }, 60_000);
+    // An event takes less than a second, and on busy cores longer. An attempt without an answer ends after 15 s.
+    expect(times.toSorted((a, b) => a - b)[2]).toBeLessThan(10_000);
+  });
 });
 
 describe('the rotation of WEBHOOK_KEY', () => {
