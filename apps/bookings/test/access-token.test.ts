@@ -207,7 +207,7 @@ describe('the signing keys', () => {
   test.each(['down', '500', 'garbage', 'slow'] as const)(
     'while the authorization server is unavailable (%s), tokens signed with known keys are accepted',
     async (failure) => {
-      const instance = await createExtraSystem({ sharing: system, issuer: { timeout: 200 } });
+      const instance = await createExtraSystem({ sharing: system, issuer: { timeout: 2_000 } });
       const token = await system.token(['fac-north']);
       expect((await instance.call('GET', path, { token })).status).toBe(200);
       system.issuer.fail(failure);
@@ -224,7 +224,7 @@ describe('the signing keys', () => {
     async (failure) => {
       system.issuer.fail(failure);
       const config = { revocationPollSeconds: 1 };
-      const instance = await createExtraSystem({ sharing: system, issuer: { timeout: 200 }, config });
+      const instance = await createExtraSystem({ sharing: system, issuer: { timeout: 2_000 }, config });
       const stops = [instance.signingKeys.start(), instance.revocations.start()];
       const token = await system.token(['fac-north']);
       const response = await instance.call('GET', path, { token });
