@@ -71,17 +71,20 @@ export interface TextError {
 /** Finds strings and names of fields that PostgreSQL cannot store, at any depth. */
 export function findTextErrors(value: unknown): readonly TextError[] {
   const errors: TextError[] = [];
-  const visit = (current: unknown, pointer: string, depth: number): void => {
+  const report = (segments: readonly string[], hint: string): void => {
+    errors.push({ pointer: segments.map((segment) => `/${escapePointer(segment)}`).join(''), hint });
+  };
+  const visit = (current: unknown, segments: readonly string[]): void => {
     if (errors.length === maxErrors) return;
-    if (typeof current === 'string' && !isStorable(current)) errors.push({ pointer, hint: unstorable });
+    if (typeof current === 'string' && !isStorable(current)) report(segments, unstorable);
     if (typeof current !== 'object' || current === null) return;
-    if (depth === maxDepth) return void errors.push({ pointer, hint: `must not have more than ${maxDepth} levels` });
+    if (segments.length === maxDepth) return void report(segments, `must not have more than ${maxDepth} levels`);
     for (const [name, inner] of Object.entries(current)) {
-      const path = `${pointer}/${escapePointer(name)}`;
-      if (isStorable(name)) visit(inner, path, depth + 1);
-      else errors.push({ pointer: path, hint: `has a name that ${unstorable}` });
+      const path = [...segments, name];
+      if (isStorable(name)) visit(inner, path);
+      else report(path, `has a name that ${unstorable}`);
     }
   };
-  visit(value, '', 0);
+  visit(value, []);
   return errors;
 }

@@ -72,10 +72,11 @@ export function createCompiler(formats: Formats): (schema: object) => (value: un
     const unchecked = Object.keys(properties).filter((name) => properties[name]?.format === anyFormat);
     return (value) => {
       const errors = isValid(value) ? [] : (isValid.errors ?? []).map((error) => withHint(error, hints));
+      const ofText = findTextErrors(value);
+      if (ofText.length === 0) return errors;
       const reported = errors.map((error) => segmentsOf(error).map(escapePointer).join('/'));
       const known = new Set([...reported, ...unchecked].map((path) => `/${path}`));
-      const found = findTextErrors(value).filter(({ pointer }) => !known.has(pointer));
-      return [...errors, ...found.map(textError)];
+      return [...errors, ...ofText.filter(({ pointer }) => !known.has(pointer)).map(textError)];
     };
   };
 }
