@@ -11,7 +11,7 @@ import {
 } from '../../http/corrected-request.ts';
 import { rewriteAuthorizationQuery } from '../authorization/requests.ts';
 import type { ProviderPages } from '../pages.ts';
-import { formPaths, isMachinePath, routes, routeTemplate } from '../paths.ts';
+import { formPaths, isMachinePath, machinePaths, routes, routeTemplate } from '../paths.ts';
 
 /** Responds with JSON to a program, and with a page to a browser. */
 export const createRejectRequest =
@@ -28,7 +28,7 @@ export const createRejectRequest =
 const maxStoredBody = 16_384;
 const maxBody = 57_344;
 
-/** oidc-provider takes the parsed body. Its own parser ignores parameters above 1000, and a body without a type. */
+/** oidc-provider takes the body from here. Its own parser ignores parameters above 1000, and a body without a type. */
 export function readForms(reject: RejectRequest): RequestHandler {
   const redirect = redirectToGet(reject);
   const handlers = new Map<string, RequestHandler>([
@@ -62,7 +62,10 @@ export function readForms(reject: RejectRequest): RequestHandler {
       const text = typeof request.body === 'string' ? request.body : '';
       const description = findParameterError(text);
       if (description !== undefined) return reject(request, response, { status: 400, description });
-      request.body = querystring.parse(withoutEmptyParameters(text), '&', '=', { maxKeys: 0 });
+      const form = withoutEmptyParameters(text);
+      // oidc-provider would write a parsed body as text and parse it again.
+      const isForLibrary = handle === undefined && machinePaths.has(path);
+      request.body = isForLibrary ? form : querystring.parse(form, '&', '=', { maxKeys: 0 });
       return handle ? handle(request, response, next) : next();
     });
   };
