@@ -68,10 +68,7 @@ const elementName = /^(.+)\[(\d{0,9})\]$/;
 const memberName = /^([^[]+)\[(.*)\]$/s;
 
 /** Finds the property to which the parameter belongs. `key` is what its brackets contain. */
-function findProperty(
-  parameter: string,
-  properties: Properties,
-): { readonly name: string; readonly key?: string | undefined } | undefined {
+function findProperty(parameter: string, properties: Properties) {
   if (Object.hasOwn(properties, parameter)) return { name: parameter };
   if (!parameter.endsWith(']')) return undefined;
   for (const [pattern, type] of [

@@ -111,11 +111,7 @@ async function startStandIns({ settings, parts }: SystemOptions) {
 }
 
 /** Returns the URL of the demo page. The rest of the demo works without this page. */
-async function serveDemoPage(
-  { settings, print, parts }: SystemOptions,
-  mails: Mails,
-  standIns: string | undefined,
-): Promise<string | undefined> {
+async function serveDemoPage({ settings, print, parts }: SystemOptions, mails: Mails, standIns: string | undefined) {
   const { demoPort: port, hasDemo, host, issuer, baseUrl, scopeBase, socialProvidersFile } = settings;
   if (port === undefined || !hasDemo || !socialProvidersFile) return undefined;
   const demo = {

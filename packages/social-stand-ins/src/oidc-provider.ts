@@ -1,15 +1,11 @@
 // Imitates an OpenID Connect social provider.
-import express, { type Request, type Router } from 'express';
+import express, { type Request } from 'express';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { SocialGrants } from './grants.ts';
 import { bearerOf, formOf, registeredClient } from './sign-in.ts';
 
 /** `secondsSinceSignIn` returns how long ago the user signed in at the provider, for the claim `auth_time`. */
-export async function createOidcProvider(
-  grants: SocialGrants,
-  issuer: string,
-  secondsSinceSignIn: () => number,
-): Promise<Router> {
+export async function createOidcProvider(grants: SocialGrants, issuer: string, secondsSinceSignIn: () => number) {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = { ...(await exportJWK(publicKey)), kid: 'stand-in', alg: 'ES256', use: 'sig' };
 

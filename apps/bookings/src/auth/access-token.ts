@@ -137,10 +137,7 @@ function signInOf({ amr, auth_time: time, grant_id: grantId }: JwtPayload): Call
 
 const textOf = (claim: unknown): string | undefined => (typeof claim === 'string' ? claim : undefined);
 
-async function verifySignature(
-  token: string,
-  { signingKeys, issuer, audience, now, invalidToken }: TokenVerification,
-): Promise<{ readonly claims: JwtPayload; readonly kid: string | undefined }> {
+async function verifySignature(token: string, { signingKeys, issuer, audience, now, invalidToken }: TokenVerification) {
   const header = headerOf(token);
   if (!header) throw invalidToken('The token is not a signed JWT.');
   const { alg, typ, crit } = header;

@@ -1,5 +1,3 @@
-// Creates the errors 401 and 403 with their challenges (RFC 6750, RFC 9449 and RFC 9728).
-import type { ApiError } from '@bay-booking/common/errors';
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import { apiError } from '../errors.ts';
 import type { Scheme } from './caller.ts';
@@ -21,10 +19,7 @@ export interface Challenge {
 
 export const resourceMetadataPath = '/.well-known/oauth-protected-resource';
 
-export function tokenError(
-  baseUrl: string,
-  { scheme, error, reason = '', forbidden, scope, ...stepUp }: Challenge,
-): ApiError {
+export function tokenError(baseUrl: string, { scheme, error, reason = '', forbidden, scope, ...stepUp }: Challenge) {
   const signIn = { acr_values: stepUp.acrValues, max_age: stepUp.maxAge?.toString() };
   const bearer = challenge('Bearer', {
     realm: 'bay-booking',

@@ -135,10 +135,7 @@ export function createRevocations(options: RevocationsOptions) {
   };
 }
 
-async function fetchPage(
-  after: number | undefined,
-  { uri, issuer, signingKeys, timeout = 4_000 }: RevocationsOptions,
-): Promise<Page> {
+async function fetchPage(after: number | undefined, { uri, issuer, signingKeys, timeout = 4_000 }: RevocationsOptions) {
   const token = (await fetchText(after === undefined ? uri : `${uri}?after=${after}`, timeout)).trim();
   // Decoding the whole token here would take much memory.
   const header = JSON.parse(Buffer.from(token.split('.', 1)[0] as string, 'base64url').toString());

@@ -1,5 +1,3 @@
-// Describes the endpoints for bookings, and creates a booking. The other handlers are in write.ts and list.ts.
-import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import { keyedRequest, newResponse } from '@bay-booking/service/idempotency';
 import type { CallerRequest } from '../auth/caller.ts';
 import {
@@ -172,10 +170,7 @@ export function createBookingEndpoints(services: WriteServices & ListServices) {
   ];
 }
 
-function createBooking(
-  services: WriteServices,
-  request: CallerRequest<unknown, BookingRequest['body']>,
-): Promise<EndpointResponse> {
+function createBooking(services: WriteServices, request: CallerRequest<unknown, BookingRequest['body']>) {
   const { store, idempotency, link } = services;
   const { body, caller, validationErrors: errors } = request;
   const now = services.now();

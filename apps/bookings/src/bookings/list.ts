@@ -8,7 +8,6 @@ import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { bookingItem } from './booking.ts';
-import type { Criteria } from './search/conditions.ts';
 import { type BookingFilter, mergeSearch, type SearchBody, type SearchQuery } from './search/filter.ts';
 import type { SearchResult, SearchStore } from './search/store.ts';
 
@@ -21,10 +20,7 @@ export interface ListServices {
 
 type UpcomingQuery = Partial<PageRequest> & { readonly todayOnly?: boolean };
 
-export async function searchBookings(
-  services: ListServices,
-  request: CallerRequest<SearchQuery, SearchBody>,
-): Promise<EndpointResponse> {
+export async function searchBookings(services: ListServices, request: CallerRequest<SearchQuery, SearchBody>) {
   const { filter, page, linkQuery, validationErrors } = mergeSearch(
     request.query,
     request.body,
@@ -50,11 +46,7 @@ export async function listUpcomingBookings(
 }
 
 /** Selects facilities that can have matching bookings. Returns undefined if no facility can. */
-async function findCriteria(
-  { catalogue, now }: ListServices,
-  filter: BookingFilter,
-  { facilities }: Caller,
-): Promise<Criteria | undefined> {
+async function findCriteria({ catalogue, now }: ListServices, filter: BookingFilter, { facilities }: Caller) {
   // `mergeSearch` removes ids that are not UUIDs. These arrays can therefore be empty although the request contains
   // ids.
   if (facilities.length === 0 || filter.ids?.length === 0 || filter.groupIds?.length === 0) return undefined;

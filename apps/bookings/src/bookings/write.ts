@@ -1,5 +1,3 @@
-// Finds, updates and deletes a booking, or reports why that is not possible.
-import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { Idempotency } from '@bay-booking/service/idempotency';
 import type { Caller, CallerRequest } from '../auth/caller.ts';
@@ -15,10 +13,7 @@ export interface WriteServices extends DraftServices {
   readonly idempotency: Idempotency;
 }
 
-export async function updateBooking(
-  services: WriteServices,
-  request: CallerRequest<unknown, BookingRequest['body']>,
-): Promise<EndpointResponse> {
+export async function updateBooking(services: WriteServices, request: CallerRequest<unknown, BookingRequest['body']>) {
   const { store, link } = services;
   const { body, validationErrors: errors, caller } = request;
   const { id, at, check } = existingOf(services, request);
@@ -34,10 +29,7 @@ export async function updateBooking(
   return bookingResponse(200, booking as Booking, link);
 }
 
-export async function deleteBooking(
-  services: Pick<WriteServices, 'store' | 'now'>,
-  request: CallerRequest,
-): Promise<EndpointResponse> {
+export async function deleteBooking(services: Pick<WriteServices, 'store' | 'now'>, request: CallerRequest) {
   const { id, at, check } = existingOf(services, request);
   await writeAtFacility(services.store, id, request.caller, (facilityId) =>
     services.store.write({ delete: [id], lock: lockOne(facilityId, id), check, at, sender: request }),

@@ -56,11 +56,7 @@ const maxBatches = 10;
  * Numbers a batch of the committed changes without a number. Returns whether there may be more. The
  * transaction must have locked the facility.
  */
-export async function compactFacility(
-  tx: Transaction,
-  facilityId: string,
-  batchSize = defaultBatchSize,
-): Promise<boolean> {
+export async function compactFacility(tx: Transaction, facilityId: string, batchSize = defaultBatchSize) {
   await checkNotRestored(tx);
   const [batch] = await query<{ changes: number }>(tx, compactStatement(batchSize), [facilityId]);
   return batch?.changes === batchSize;

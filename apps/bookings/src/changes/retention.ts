@@ -47,13 +47,7 @@ export function removeExpiredChanges(db: Database, before: Date, batchSize?: num
   return forFacilities(db, before, statements.facilitiesWithSuperseded, statements.remove, batchSize);
 }
 
-async function forFacilities(
-  db: Database,
-  before: Date,
-  find: string,
-  remove: string,
-  batchSize = defaultBatchSize,
-): Promise<boolean> {
+async function forFacilities(db: Database, before: Date, find: string, remove: string, batchSize = defaultBatchSize) {
   const values = [before.toISOString(), batchSize];
   const facilities = await query<{ id: string }>(db, find, values);
   for (const { id } of facilities) {

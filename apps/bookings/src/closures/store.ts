@@ -97,10 +97,7 @@ export function createClosureStore(db: Database) {
      * error, nothing is changed. Returns undefined if the facility does not have the closure.
      * @throws {ApiError} CLOS00001
      */
-    replace: (
-      { facilityId, id }: Closure,
-      replace: (current: ClosureRow) => Closure,
-    ): Promise<ClosureRow | undefined> =>
+    replace: ({ facilityId, id }: Closure, replace: (current: ClosureRow) => Closure) =>
       transaction(db, async (tx) => {
         const current = await lock(tx, facilityId, id);
         if (!current) return undefined;

@@ -47,11 +47,7 @@ export interface ErasureOptions {
 export type Erasure = ReturnType<typeof createErasure>;
 
 export function createErasure(db: Database, logger: Logger) {
-  const erase = async (
-    facilities: readonly string[],
-    requestedIds: readonly string[],
-    options: ErasureOptions,
-  ): Promise<number> => {
+  const erase = async (facilities: readonly string[], requestedIds: readonly string[], options: ErasureOptions) => {
     const ids = await findKnownIds(db, facilities, requestedIds);
     let bookings = 0;
     for (let first = 0; first < ids.length; first += batchSize) {

@@ -68,11 +68,7 @@ limit $2`,
 };
 
 /** Returns the facilities where these bookings are or were, among them those of `facilities` that have a change. */
-export async function findFacilities(
-  on: Queryable,
-  facilities: readonly string[],
-  ids: readonly string[],
-): Promise<readonly string[]> {
+export async function findFacilities(on: Queryable, facilities: readonly string[], ids: readonly string[]) {
   const found = new Set<string>();
   let unread = facilities;
   while (unread.length > 0) {

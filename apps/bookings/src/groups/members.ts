@@ -21,11 +21,7 @@ const knownFields: ReadonlySet<string> = new Set(
 );
 
 /** Returns the entries of a request that replaces a group. `existing` has the bookings that an entry can change. */
-export function requestsOfMembers(
-  inputs: readonly Fields[],
-  strict: boolean,
-  existing: ReadonlyMap<string, Booking>,
-): readonly BookingRequest[] {
+export function requestsOfMembers(inputs: readonly Fields[], strict: boolean, existing: ReadonlyMap<string, Booking>) {
   const members = inputs.map((input, index) => memberOf(input, index, strict, existing));
   const ids = members.map(({ id }) => id);
   return members.map((member, index) => {
@@ -35,12 +31,7 @@ export function requestsOfMembers(
 }
 
 /** If `strict`, unknown fields are errors. `existing` is undefined if all entries are new bookings. */
-export function memberOf(
-  input: Fields,
-  index: number,
-  strict: boolean,
-  existing?: ReadonlyMap<string, Booking>,
-): BookingRequest {
+export function memberOf(input: Fields, index: number, strict: boolean, existing?: ReadonlyMap<string, Booking>) {
   const { id: _id, ...others } = withoutEmptyTexts(input);
   // An empty id is not the id of a booking.
   const { id: givenId } = input;

@@ -128,12 +128,7 @@ export function groupResource(id: string, bookings: readonly NewBooking[], link:
   };
 }
 
-export function groupResponse(
-  status: number,
-  id: string,
-  bookings: readonly NewBooking[],
-  link: MakeLink,
-): EndpointResponse {
+export function groupResponse(status: number, id: string, bookings: readonly NewBooking[], link: MakeLink) {
   return { status, body: groupResource(id, bookings, link), headers: { ETag: `"${groupEtag(bookings)}"` } };
 }
 

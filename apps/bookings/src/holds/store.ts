@@ -87,12 +87,7 @@ export function createHoldStore(db: Database) {
     /**
      * Returns every reason why the hold was not created. `response` is undefined if the request had no Idempotency-Key.
      */
-    create: (
-      hold: Hold,
-      caller: Caller,
-      maxHolds: number,
-      response: NewResponse | undefined,
-    ): Promise<readonly Conflict[]> =>
+    create: (hold: Hold, caller: Caller, maxHolds: number, response: NewResponse | undefined) =>
       transaction<readonly Conflict[]>(db, async (tx) => {
         const { facilityId, id, bayId, startDate, endDate, expiresAt, createdAt, correlationId } = hold;
         const owner = ownerOf(caller);
@@ -112,12 +107,7 @@ export function createHoldStore(db: Database) {
       }),
 
     /** Finds the conflicts of a request that has other errors too, so that the response can report all of them. */
-    findConflicts: async (
-      { facilityId, bayId }: Bay,
-      times: Period | undefined,
-      caller: Caller,
-      maxHolds: number,
-    ): Promise<readonly Conflict[]> => {
+    findConflicts: async ({ facilityId, bayId }: Bay, times: Period | undefined, caller: Caller, maxHolds: number) => {
       const [bay] = await readBayStates(db, facilityId, [{ bayId, times }]);
       const [counted] = await query<Count>(db, countHolds, [facilityId, ownerOf(caller)]);
       return [...findConflicts(bay, times && intervalOf(times)), ...findExcess(counted, maxHolds)];

@@ -36,10 +36,7 @@ export function listQuerySchema<const Filters extends object>(
   } as const;
 }
 
-export function pageRequest(
-  query: Partial<PageRequest>,
-  defaultPageSize: number = defaultPageSizes.others,
-): PageRequest {
+export function pageRequest(query: Partial<PageRequest>, defaultPageSize: number = defaultPageSizes.others) {
   return { page: query.page ?? 1, pageSize: query.pageSize ?? defaultPageSize };
 }
 

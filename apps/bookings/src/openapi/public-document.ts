@@ -15,10 +15,7 @@ export interface PublicDocument {
 
 const compress = promisify(gzip);
 
-export function createPublicDocument(
-  source: string | Buffer,
-  headers: Readonly<Record<string, string>>,
-): PublicDocument {
+export function createPublicDocument(source: string | Buffer, headers: Readonly<Record<string, string>>) {
   const content = Buffer.from(source);
   let compressedContent: Promise<Buffer> | undefined;
   return {

@@ -4,7 +4,7 @@ import { findSchedule } from '../opening-hours/cached-schedule.ts';
 import type { OpeningHours } from '../opening-hours/hours.ts';
 import { byBayName } from '../places/store.ts';
 import type { Interval } from '../time/interval.ts';
-import type { UsedBay, UsedRow } from './count.ts';
+import type { UsedRow } from './count.ts';
 
 export interface UsageFilter {
   readonly facilityId: string;
@@ -69,10 +69,7 @@ export type UsageStore = ReturnType<typeof createUsageStore>;
 
 export function createUsageStore(db: Queryable) {
   return {
-    findBays: async (
-      { facilityId, locationIds, bayIds }: UsageFilter,
-      timeZone: string,
-    ): Promise<readonly UsedBay[]> => {
+    findBays: async ({ facilityId, locationIds, bayIds }: UsageFilter, timeZone: string) => {
       const rows = await query<BayRow>(db, findBays, [facilityId, locationIds ?? null, bayIds ?? null]);
       return rows.map(({ id, hours, removedAt }) => ({
         id,

@@ -12,7 +12,7 @@ const isRevoked = (rightId: string): string => `${rightId} = revocation_id and t
 const pauseWhere = (
   kind: 'client' | 'grant' | 'account',
   column: string,
-): string => `update webhook set state = 'paused', paused_because = $3
+) => `update webhook set state = 'paused', paused_because = $3
 where id in (
   select id from webhook join ${revoked} on ${isRevoked(revocationIdInSql(kind, column))}
   where state <> 'disabled' and paused_because is distinct from $3 order by id for no key update of webhook)`;

@@ -113,11 +113,7 @@ export function connectWebhooks(options: WebhookOptions) {
  * Returns the function that counts an attempt to deliver. `oldestDue` is called each time Prometheus collects the
  * metrics. It returns when the oldest waiting delivery was due, or undefined if no delivery waits.
  */
-function observeDeliveries(
-  { registry }: Metrics,
-  oldestDue: () => Promise<Date | undefined>,
-  now: () => Date,
-): (outcome: DeliveryOutcome) => void {
+function observeDeliveries({ registry }: Metrics, oldestDue: () => Promise<Date | undefined>, now: () => Date) {
   const counter = new Counter({
     name: 'webhook_deliveries_total',
     help: 'Attempts to deliver an event, by outcome: delivered, retried (failed, repeated later) or failed (last attempt).',
@@ -136,5 +132,5 @@ function observeDeliveries(
       this.set(due ? Math.max((now().getTime() - due.getTime()) / 1000, 0) : 0);
     },
   });
-  return (outcome) => counter.inc({ outcome });
+  return (outcome: DeliveryOutcome): void => counter.inc({ outcome });
 }

@@ -131,11 +131,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
 }
 
 /** Runs one statement with placeholders such as $1 and returns its rows. */
-export async function query<Row extends object>(
-  on: Queryable,
-  sql: string,
-  values: readonly unknown[] = [],
-): Promise<readonly Row[]> {
+export async function query<Row extends object>(on: Queryable, sql: string, values: readonly unknown[] = []) {
   if ('sent' in on) return run<Row>(on, sql, values);
   const client = await connect(on);
   let isBroken = false;

@@ -107,11 +107,7 @@ async function distributionColumns(client: pg.Client): Promise<ReadonlyMap<strin
 }
 
 /** Foreign keys connect the tables, so one transaction distributes them. Other transactions wait only to write. */
-async function distributeTables(
-  client: pg.Client,
-  tables: readonly DistributedTable[],
-  distribution: Distribution,
-): Promise<void> {
+async function distributeTables(client: pg.Client, tables: readonly DistributedTable[], distribution: Distribution) {
   await inTransaction(client, async () => {
     // A transaction that creates a booking locks a table before the tables that it references. The same order here
     // prevents deadlocks.

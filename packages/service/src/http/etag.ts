@@ -22,10 +22,7 @@ export function tagsToMatch(ifMatch: string | undefined): readonly string[] | un
 }
 
 /** Finds the header that a change violates. `etag` is undefined if the resource does not exist. */
-export function findFailedPrecondition(
-  header: (name: string) => string | undefined,
-  etag: string | undefined,
-): { readonly field: string; readonly reason: string } | undefined {
+export function findFailedPrecondition(header: (name: string) => string | undefined, etag: string | undefined) {
   const ifMatch = header('if-match');
   if (etag === undefined) return ifMatch === undefined ? undefined : { field: 'If-Match', reason: 'it does not exist' };
   if (tagsToMatch(ifMatch)?.some((tag) => `"${tag}"` === etag) === false)

@@ -60,17 +60,11 @@ export async function look(tx: Transaction, requestedBookings: readonly Requeste
 }
 
 /** In order, because all transactions write references in the same order. */
-export function externalIdsOf(
-  bookings: readonly { readonly externalBookingId?: string | null | undefined }[],
-): readonly string[] {
+export function externalIdsOf(bookings: readonly { readonly externalBookingId?: string | null | undefined }[]) {
   return bookings.flatMap(({ externalBookingId }) => externalBookingId ?? []).sort();
 }
 
-export async function findUsedIds(
-  on: Queryable,
-  externalIds: readonly string[],
-  facilities?: readonly string[],
-): Promise<ReadonlySet<string | null>> {
+export async function findUsedIds(on: Queryable, externalIds: readonly string[], facilities?: readonly string[]) {
   if (externalIds.length === 0) return new Set();
   const rows = await query<{ id: string; facilityId: string }>(on, references.find, [externalIds]);
   return new Set(rows.filter((row) => facilities?.includes(row.facilityId) !== false).map(({ id }) => id));

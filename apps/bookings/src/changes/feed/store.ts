@@ -111,10 +111,7 @@ export function createFeedStore(db: Database) {
      * change number of each facility, or 0. After each batch, `isEnough` may end the work on a facility.
      * @throws {ApiError} 503 if there are too many changes without a number
      */
-    numberChanges: async (
-      facilityIds: readonly string[],
-      isEnough: () => Promise<boolean> = async () => false,
-    ): Promise<ReadonlyMap<string, number>> => {
+    numberChanges: async (facilityIds: readonly string[], isEnough: () => Promise<boolean> = async () => false) => {
       await handleRestore(db);
       const startedAt = performance.now();
       const numbers = new Map(facilityIds.map((id) => [id, 0]));
@@ -165,10 +162,6 @@ export function createFeedStore(db: Database) {
 }
 
 /** Returns the latest change of the booking at the facility that has a number, unless retention has removed it. */
-export async function findLatestChange(
-  tx: Transaction,
-  facilityId: string,
-  bookingId: string,
-): Promise<FeedChange | undefined> {
+export async function findLatestChange(tx: Transaction, facilityId: string, bookingId: string) {
   return (await query<FeedChange>(tx, latestStatement, [facilityId, bookingId]))[0];
 }

@@ -42,12 +42,7 @@ export const readPageStyles = (): Asset =>
 export const readIcon = (): Asset => createAsset('icon.svg', 'image/svg+xml', readFileSync(sharedIcon));
 
 /** Below `folder`, the path has the hash of the content. */
-export function createAsset(
-  name: string,
-  contentType: string,
-  content: string | Buffer,
-  folder = '/docs/assets',
-): Asset {
+export function createAsset(name: string, contentType: string, content: string | Buffer, folder = '/docs/assets') {
   const document = createPublicDocument(content, {
     'Content-Type': contentType,
     'Cache-Control': immutable,

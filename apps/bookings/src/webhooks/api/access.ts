@@ -10,10 +10,7 @@ import type { WebhookStore } from './store.ts';
  * @throws {ApiError} 404 if the webhook does not exist, belongs to another owner, or the token names none of its
  * facilities
  */
-export async function findWebhook(
-  store: Pick<WebhookStore, 'find'>,
-  { params: { id = '' }, caller }: CallerRequest,
-): Promise<Webhook> {
+export async function findWebhook(store: Pick<WebhookStore, 'find'>, { params: { id = '' }, caller }: CallerRequest) {
   const found = isUuid(id) ? await store.find(caller, id) : undefined;
   if (!found) throw apiError('ERR00404');
   return found;

@@ -179,11 +179,7 @@ export function createWebhookStore(db: Database) {
      * Removes the facilities from the webhook and deletes a webhook that keeps none. Returns the webhook before, or
      * undefined if it was already deleted. If `check` throws an error, the webhook does not change.
      */
-    removeFacilities: (
-      id: string,
-      facilityIds: readonly string[],
-      check: (webhook: Webhook) => void,
-    ): Promise<Webhook | undefined> =>
+    removeFacilities: (id: string, facilityIds: readonly string[], check: (webhook: Webhook) => void) =>
       transaction(db, async (tx) => {
         const [webhook] = await query<Webhook>(tx, statements.lock, [id]);
         if (!webhook) return undefined;

@@ -37,10 +37,7 @@ export interface WriteWebhookServices {
 /** Invalid fields are left out. */
 type RequestedWebhook = Partial<FromSchema<typeof createWebhookSchema>>;
 
-export function registerWebhook(
-  services: WriteWebhookServices,
-  request: CallerRequest<unknown, RequestedWebhook>,
-): Promise<EndpointResponse> {
+export function registerWebhook(services: WriteWebhookServices, request: CallerRequest<unknown, RequestedWebhook>) {
   const { store, idempotency, secretBox, link } = services;
   const { body, validationErrors, caller } = request;
   // An invalid `facilityIds` is left out of the body, and already has an error.
@@ -167,10 +164,7 @@ export async function deleteWebhook(services: WriteWebhookServices, request: Cal
   return { status: 204 };
 }
 
-export async function rotateWebhookSecret(
-  services: WriteWebhookServices,
-  request: CallerRequest,
-): Promise<EndpointResponse> {
+export async function rotateWebhookSecret(services: WriteWebhookServices, request: CallerRequest) {
   const { caller } = request;
   const webhook = await findWebhook(services.store, request);
   expectAllFacilities(webhook, caller, services.baseUrl);

@@ -156,11 +156,7 @@ export function createCursorStore(db: Database) {
      * Sends changes again, which are `events` events. Returns undefined, or when the client should try again if there
      * are too many.
      */
-    startReplay: (
-      { webhookId, facilityId }: CursorId,
-      { from, after, until, next, events }: NewReplay,
-      now: Date,
-    ): Promise<Date | undefined> =>
+    startReplay: ({ webhookId, facilityId }: CursorId, { from, after, until, next, events }: NewReplay, now: Date) =>
       transaction(db, async (tx) => {
         const retryAt = await countReplayed(tx, webhookId, events, now);
         if (retryAt) return retryAt;

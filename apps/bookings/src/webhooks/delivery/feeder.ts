@@ -82,12 +82,7 @@ function createPageReader(feed: Pick<FeedStore, 'logAfter'>, facilityId: string)
  * Adds deliveries for a page of new changes. If there are none, moves the cursor to the facility's number `latest`, so
  * that the page is not read again. Returns whether there are more changes.
  */
-async function addNewChanges(
-  cursor: Cursor,
-  latest: number,
-  { changes, hasMore }: LogPage,
-  options: FeederOptions,
-): Promise<boolean> {
+async function addNewChanges(cursor: Cursor, latest: number, { changes, hasMore }: LogPage, options: FeederOptions) {
   const typeOf = typeAfter(cursor.number);
   const move = { from: cursor.number, to: changes.at(-1)?.number ?? latest, isReplay: false };
   return (await advanceCursor(cursor, move, changes, typeOf, options)) && hasMore;
@@ -102,11 +97,7 @@ const typeAfter =
   };
 
 /** Adds deliveries for a page of changes that a replay sends again. Returns whether the replay has more changes. */
-async function addReplayedChanges(
-  cursor: Replay,
-  changes: readonly FeedChange[],
-  options: FeederOptions,
-): Promise<boolean> {
+async function addReplayedChanges(cursor: Replay, changes: readonly FeedChange[], options: FeederOptions) {
   const { replayNumber: from, replayUntil: until, replayFrom } = cursor;
   const selected = changes.filter(({ number }) => number <= until);
   // The page is the last one if the feed ends with it, or if it contains changes after the end of the replay.

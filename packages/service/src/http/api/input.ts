@@ -105,10 +105,7 @@ function createStrictValidator(formats: Formats): (schema: object) => Validate {
 }
 
 /** The query takes precedence over the body. */
-function withoutFieldsOfQuery(
-  body: Readonly<Record<string, unknown>>,
-  query: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
+function withoutFieldsOfQuery(body: Readonly<Record<string, unknown>>, query: Readonly<Record<string, unknown>>) {
   return Object.fromEntries(Object.entries(body).filter(([name]) => !Object.hasOwn(query, name)));
 }
 
@@ -230,10 +227,7 @@ function parseJson(bytes: Uint8Array, bodyError: BodyError): unknown {
 }
 
 /** `kept` are fields in which an empty string is a value. */
-export function withoutEmptyTexts(
-  fields: Readonly<Record<string, unknown>>,
-  kept: readonly string[] = [],
-): Record<string, unknown> {
+export function withoutEmptyTexts(fields: Readonly<Record<string, unknown>>, kept: readonly string[] = []) {
   return Object.fromEntries(Object.entries(fields).filter(([name, value]) => value !== '' || kept.includes(name)));
 }
 
