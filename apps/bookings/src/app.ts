@@ -18,7 +18,7 @@ import { createProofStore } from './auth/proof-store.ts';
 import { createRevocations } from './auth/revocations.ts';
 import { createSigningKeys, type SigningKeysOptions } from './auth/signing-keys.ts';
 import { createAvailabilityEndpoints } from './availability/endpoints.ts';
-import { bookingItemExample, createStateItem } from './bookings/booking.ts';
+import { bookingItemExample, bookingItemSchema, createStateItem } from './bookings/booking.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
 import { createSearchStore } from './bookings/search/store.ts';
 import { createBookingStore } from './bookings/storage/store.ts';
@@ -43,7 +43,6 @@ import { mountErrorHandler, mountMethodNotAllowed, pathOptions, setCommonHeaders
 import { listJobs, startJobs } from './jobs.ts';
 import { createMeEndpoint } from './me/endpoint.ts';
 import { countFailedFetches, observeKeyAge, observeRevocationsAge } from './metrics.ts';
-import { bookingChangeListSchema } from './openapi/components.ts';
 import { mountDocuments } from './openapi/routes.ts';
 import { createOpeningHoursEndpoints } from './opening-hours/endpoints.ts';
 import { createOpeningHoursStore } from './opening-hours/store.ts';
@@ -155,11 +154,7 @@ function createEndpoints(services: Services) {
   return [
     ...createBookingEndpoints(bookings),
     ...createGroupEndpoints(bookings),
-    ...createFeedEndpoints({
-      ...services,
-      bookingExample,
-      listSchema: bookingChangeListSchema,
-    }),
+    ...createFeedEndpoints({ ...services, bookingExample, bookingItemSchema }),
     ...createHistoryEndpoints({ ...services, history: createHistoryStore(db), bookingExample }),
     ...createErasureEndpoints(services),
     ...createPlacesEndpoints({ ...services, store: places }),

@@ -5,6 +5,9 @@ import type { ValidationError } from './validation.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
+/** Gives a schema a name in the OpenAPI document, from which clients are generated. */
+export const named = <const T extends object>(title: string, schema: T) => ({ title, ...schema });
+
 /** The schema of an object in a response. */
 export function responseSchema<const Properties extends object, Optional extends keyof Properties = never>(
   properties: Properties,
@@ -14,6 +17,13 @@ export function responseSchema<const Properties extends object, Optional extends
   type Name = Exclude<keyof Properties, Optional>;
   return { type: 'object', required: required as Name[], additionalProperties: false, properties } as const;
 }
+
+/** The schema of an object in a response that has a name in the OpenAPI document. */
+export const namedSchema = <const Properties extends object, Optional extends keyof Properties = never>(
+  title: string,
+  properties: Properties,
+  optional: readonly Optional[] = [],
+) => named(title, responseSchema(properties, optional));
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 

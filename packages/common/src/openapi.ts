@@ -18,7 +18,7 @@ export interface DocumentOptions {
   readonly tags: readonly Schema[];
   readonly endpoints: readonly Endpoint<never>[];
   readonly webhooks?: { readonly tag: string; readonly events: readonly DocumentedWebhook[] };
-  /** Components by name. Where the same object is used as a schema, the document refers to the component. */
+  /** Components by name, besides schemas with a `title`. Where a component is used, the document refers to it. */
   readonly schemas: Readonly<Record<string, Schema>>;
   /** The component that describes the body of every error response. */
   readonly errorSchema: string;
@@ -34,7 +34,7 @@ type WithReferences = (schema: object) => object;
 /** Fields that do not apply are undefined, which JSON leaves out. */
 export function openApiDocument(options: DocumentOptions): Json {
   const requestBodies = new Set<unknown>(options.endpoints.map(({ body, documentedBody = body }) => documentedBody));
-  const componentNames = nameSchemas(options.schemas, requestBodies);
+  const componentNames = nameSchemas(options, requestBodies);
   const withReferences: WithReferences = (schema) =>
     copy(schema, (value) => {
       const name = componentNames.get(value as Schema);
@@ -56,10 +56,11 @@ export function openApiDocument(options: DocumentOptions): Json {
     components: {
       securitySchemes: options.securitySchemes,
       schemas: Object.fromEntries(
-        [...componentNames].map(([schema, name]) => {
+        [...componentNames].map(([original, name]) => {
+          const { title: _, ...schema } = original;
           // The copy is not the component itself, so it is not replaced by a reference to itself.
-          const component = withReferences({ ...schema });
-          return [name, requestBodies.has(schema) ? component : allowNewFields(component)];
+          const component = withReferences(schema);
+          return [name, requestBodies.has(original) ? component : allowNewFields(component)];
         }),
       ),
       responses: errorComponents(options),
@@ -71,8 +72,10 @@ export function openApiDocument(options: DocumentOptions): Json {
  * Also names objects inside the components, such as ClosureLinks, because client generators would invent other names.
  * Adds the objects inside request bodies to `requestBodies`.
  */
-function nameSchemas(components: DocumentOptions['schemas'], requestBodies: Set<unknown>): Map<Schema, string> {
-  const names = new Map(Object.entries(components).map(([name, schema]) => [schema, name]));
+function nameSchemas({ schemas, endpoints, webhooks }: DocumentOptions, requestBodies: Set<unknown>) {
+  const names = new Map(Object.entries(schemas).map(([name, schema]) => [schema, name]));
+  const responses = endpoints.flatMap(({ success, otherSuccess }) => [success.schema, otherSuccess?.schema]);
+  findTitled([...requestBodies, ...responses, ...(webhooks?.events ?? []).map(({ body }) => body)], names);
   // The loop also visits the objects that it adds.
   for (const [schema, name] of names) {
     for (const [property, value] of Object.entries((schema.properties ?? {}) as Record<string, Schema>)) {
@@ -83,6 +86,13 @@ function nameSchemas(components: DocumentOptions['schemas'], requestBodies: Set<
     }
   }
   return names;
+}
+
+function findTitled(value: unknown, names: Map<Schema, string>): void {
+  if (typeof value !== 'object' || value === null) return;
+  const { title } = value as Schema;
+  if (typeof title === 'string' && !names.has(value as Schema)) names.set(value as Schema, title);
+  for (const inner of Object.values(value)) findTitled(inner, names);
 }
 
 /** Readers of the document do not know our formats of text. */

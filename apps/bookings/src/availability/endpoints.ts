@@ -1,7 +1,7 @@
 // Describes and handles GET /api/booking-availability (docs/behaviour.md, "Availability").
 
 import { findLengthErrors, parseDates } from '@bay-booking/common/date-times';
-import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import { type EndpointResponse, namedSchema } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { textSchema } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
@@ -45,9 +45,9 @@ const availabilityQuerySchema = {
   required: ['startDate', 'endDate'],
 } as const;
 
-const freeTimeSchema = responseSchema({ startDate: dateTime, endDate: dateTime });
+const freeTimeSchema = namedSchema('FreeTime', { startDate: dateTime, endDate: dateTime });
 
-const bayAvailabilitySchema = responseSchema({
+const bayAvailabilitySchema = namedSchema('BayAvailability', {
   bay: {
     ...responseSchema({ id: string, name: string, bookable: { type: 'boolean' } }),
     description: 'A bay that is not bookable has no gaps.',
@@ -67,16 +67,10 @@ const bayAvailabilitySchema = responseSchema({
 const envelope = listSchema(bayAvailabilitySchema);
 
 const availabilitySchema = {
+  title: 'Availability',
   ...envelope,
   required: [...envelope.required, 'asOf'],
   properties: { ...envelope.properties, asOf: { ...dateTime, description: 'When the bays were read.' } },
-} as const;
-
-/** The schemas that are components of the OpenAPI document, by their name in the document. */
-export const availabilityComponents = {
-  Availability: availabilitySchema,
-  BayAvailability: bayAvailabilitySchema,
-  FreeTime: freeTimeSchema,
 } as const;
 
 type AvailabilityQuery = Partial<FromSchema<typeof availabilityQuerySchema>>;

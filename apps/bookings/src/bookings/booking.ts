@@ -1,7 +1,7 @@
 // Defines what a booking is in requests and responses: its JSON Schemas, which validate requests and are part of the
 // OpenAPI document, its types, its JSON and its ETag (specification, "Booking"). The stored booking is in
 // storage/columns.ts, its state in the log in changes/log.ts.
-import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import { type EndpointResponse, named, namedSchema } from '@bay-booking/common/endpoint';
 import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import { anyFormat, textSchema } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
@@ -11,7 +11,7 @@ import type { BookingState } from '../changes/log.ts';
 import { apiError } from '../errors.ts';
 import type { Hold } from '../holds/hold.ts';
 import { defaultPageSizes, listExample, listQuerySchema, listSchema } from '../http/pagination.ts';
-import { dateTimeSchema as dateTime, editLinksSchema, responseSchema } from '../http/schemas.ts';
+import { dateTimeSchema as dateTime, editLinksSchema } from '../http/schemas.ts';
 import {
   type Booking,
   type CreateField,
@@ -128,6 +128,7 @@ const changeableFields = {
 const holdId = { ...textSchema, description: 'A hold of the client, which the booking uses up.' };
 
 export const createBookingSchema = {
+  title: 'CreateBooking',
   type: 'object',
   required: ['bayId', 'userAlias', 'startDate', 'endDate'],
   properties: {
@@ -138,7 +139,11 @@ export const createBookingSchema = {
   },
 } as const;
 
-export const updateBookingSchema = { ...createBookingSchema, properties: { ...changeableFields, holdId } } as const;
+export const updateBookingSchema = {
+  ...createBookingSchema,
+  title: 'UpdateBooking',
+  properties: { ...changeableFields, holdId },
+} as const;
 
 const bookingFields = {
   id: { type: 'string', format: 'uuid', description: 'Booking ID assigned by the service.' },
@@ -154,15 +159,20 @@ const bookingFields = {
   lastUpdatedAt: { ...dateTime, description: 'Last modification timestamp, UTC.' },
 } as const;
 
-export const bookingSchema = responseSchema({ ...bookingFields, _links: editLinksSchema }, optionalFields);
+export const bookingSchema = namedSchema('Booking', { ...bookingFields, _links: editLinksSchema }, optionalFields);
 
 /** A booking in a list. Its only link is `self`. */
-export const bookingItemSchema = responseSchema({ ...bookingFields, _links: linksSchema('self') }, optionalFields);
+export const bookingItemSchema = namedSchema(
+  'BookingItem',
+  { ...bookingFields, _links: linksSchema('self') },
+  optionalFields,
+);
 
-export const bookingListSchema = listSchema(bookingItemSchema);
+export const bookingListSchema = named('BookingList', listSchema(bookingItemSchema));
 
 /** The body of a search. The specification says that a search can have endDate in its body. */
 export const searchBodySchema = {
+  title: 'SearchBody',
   type: 'object',
   properties: {
     startDate: { ...dateTime, description: 'Read if the query has no startDate.' },
@@ -179,16 +189,6 @@ export const upcomingQuerySchema = listQuerySchema(
   },
   defaultPageSizes.upcomingBookings,
 );
-
-/** The schemas that are components of the OpenAPI document, by their name in the document. */
-export const bookingComponents = {
-  Booking: bookingSchema,
-  BookingItem: bookingItemSchema,
-  BookingList: bookingListSchema,
-  CreateBooking: createBookingSchema,
-  UpdateBooking: updateBookingSchema,
-  SearchBody: searchBodySchema,
-} as const;
 
 // The examples use the locations and bays of the demo.
 

@@ -1,9 +1,10 @@
 // Defines closures, times when some bays or all bays of a location cannot be booked, with their JSON and its schemas.
+import { named, namedSchema } from '@bay-booking/common/endpoint';
 import { linkSchema, type MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { textSchema } from '@bay-booking/common/text';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
-import { dateTimeSchema as dateTime, editLinksSchema, idsSchema, responseSchema } from '../http/schemas.ts';
+import { dateTimeSchema as dateTime, editLinksSchema, idsSchema } from '../http/schemas.ts';
 
 /** Times are UTC with milliseconds, in the format of responses. Either `bayIds` or `locationId` is null. */
 export interface Closure {
@@ -46,6 +47,7 @@ export function closureResource({ facilityId: _, closedBayIds, ...closure }: Clo
 // The validation treats a field whose value is null as missing, so the schemas of `bayIds` and `locationId` do not
 // mention null.
 export const closureBodySchema = {
+  title: 'ClosureBody',
   type: 'object',
   required: ['startDate', 'endDate'],
   properties: {
@@ -57,7 +59,7 @@ export const closureBodySchema = {
   },
 } as const;
 
-export const closureSchema = responseSchema({
+export const closureSchema = namedSchema('Closure', {
   id: { type: 'string', format: 'uuid', description: 'Closure ID.' },
   bayIds: { type: ['array', 'null'], items: { type: 'string' }, description: 'The closed bays.' },
   locationId: { type: ['string', 'null'], description: 'The location whose bays are all closed.' },
@@ -76,7 +78,7 @@ export const closureSchema = responseSchema({
   },
 });
 
-export const closureListSchema = listSchema(closureSchema);
+export const closureListSchema = named('ClosureList', listSchema(closureSchema));
 
 export const closureQuerySchema = listQuerySchema(
   {
@@ -87,10 +89,3 @@ export const closureQuerySchema = listQuerySchema(
   },
   defaultPageSizes.closures,
 );
-
-/** The schemas that are components of the OpenAPI document, by their name in the document. */
-export const closureComponents = {
-  Closure: closureSchema,
-  ClosureList: closureListSchema,
-  ClosureBody: closureBodySchema,
-} as const;

@@ -1,15 +1,16 @@
 // Describes and handles POST /api/booking-erasures.
 
-import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import { type EndpointResponse, namedSchema } from '@bay-booking/common/endpoint';
 import { textSchema } from '@bay-booking/common/text';
 import type { CallerRequest } from '../auth/caller.ts';
 import { isUuid } from '../database/tagged-id.ts';
 import { badRequest, problemsOf } from '../errors.ts';
 import { defineEndpoint } from '../http/endpoint-parts.ts';
-import { idsSchema, responseSchema } from '../http/schemas.ts';
+import { idsSchema } from '../http/schemas.ts';
 import { type Erasure, maxErasedBookings } from './erase.ts';
 
 const eraseBookingsSchema = {
+  title: 'EraseBookings',
   type: 'object',
   properties: {
     ids: idsSchema('Booking IDs. Exactly one of ids and userAlias is needed.'),
@@ -18,12 +19,9 @@ const eraseBookingsSchema = {
   },
 } as const;
 
-const erasureSchema = responseSchema({
+const erasureSchema = namedSchema('Erasure', {
   bookings: { type: 'integer', minimum: 0, description: 'The number of bookings that were changed.' },
 });
-
-/** The schemas that are components of the OpenAPI document, by their name in the document. */
-export const erasureComponents = { EraseBookings: eraseBookingsSchema, Erasure: erasureSchema } as const;
 
 interface EraseBody {
   readonly ids?: readonly string[];

@@ -1,7 +1,7 @@
 // Defines the JSON Schemas of groups and of the requests for groups.
+import { namedSchema } from '@bay-booking/common/endpoint';
 import { linksSchema } from '@bay-booking/common/links';
 import { bookingSchema, createBookingSchema } from '../bookings/booking.ts';
-import { responseSchema } from '../http/schemas.ts';
 
 /** All bookings of a group are written in one transaction. */
 export const maxBookings = 200;
@@ -15,6 +15,7 @@ const bookings = {
 const dryRun = { type: 'boolean', description: 'true: reports the errors, and books nothing.' } as const;
 
 export const createGroupSchema = {
+  title: 'CreateBookingGroup',
   type: 'object',
   required: ['bookings'],
   properties: { bookings: { ...bookings, items: createBookingSchema }, dryRun },
@@ -22,6 +23,7 @@ export const createGroupSchema = {
 
 export const replaceGroupSchema = {
   ...createGroupSchema,
+  title: 'ReplaceBookingGroup',
   properties: {
     bookings: {
       ...bookings,
@@ -44,20 +46,12 @@ export const groupRequestSchema = {
   properties: { bookings: { ...bookings, items: { type: 'object' } }, dryRun },
 } as const;
 
-export const groupSchema = responseSchema({
+export const groupSchema = namedSchema('BookingGroup', {
   id: { type: 'string', format: 'uuid', description: 'Group ID.' },
   bookings: { type: 'array', items: bookingSchema, description: 'The bookings of the group as they are now.' },
   _links: linksSchema('self', 'delete'),
 });
 
-export const dryRunSchema = responseSchema({
+export const dryRunSchema = namedSchema('BookingGroupDryRun', {
   bookings: { type: 'array', items: bookingSchema, maxItems: 0, description: 'Empty: nothing is booked.' },
 });
-
-/** The schemas that are components of the OpenAPI document, by their name in the document. */
-export const groupComponents = {
-  BookingGroup: groupSchema,
-  CreateBookingGroup: createGroupSchema,
-  ReplaceBookingGroup: replaceGroupSchema,
-  BookingGroupDryRun: dryRunSchema,
-} as const;

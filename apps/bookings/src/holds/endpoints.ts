@@ -1,6 +1,5 @@
 // Describes and handles the endpoints for holds (docs/behaviour.md, "Holds").
-
-import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import { type EndpointResponse, namedSchema } from '@bay-booking/common/endpoint';
 import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import { textSchema } from '@bay-booking/common/text';
 import { type Idempotency, keyedRequest, newResponse } from '@bay-booking/service/idempotency';
@@ -11,7 +10,7 @@ import type { Config } from '../config.ts';
 import { newTaggedId } from '../database/tagged-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import { defineEndpoint, idempotencyKeyHeader, locationHeader, string } from '../http/endpoint-parts.ts';
-import { dateTimeSchema as dateTime, responseSchema } from '../http/schemas.ts';
+import { dateTimeSchema as dateTime } from '../http/schemas.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { type Hold, holdPath, holdResource, holdSeconds } from './hold.ts';
 import type { HoldStore } from './store.ts';
@@ -19,6 +18,7 @@ import type { HoldStore } from './store.ts';
 const seconds = { type: 'integer', minimum: holdSeconds.min, maximum: holdSeconds.max } as const;
 
 const createHoldSchema = {
+  title: 'CreateHold',
   type: 'object',
   required: ['bayId', 'startDate', 'endDate'],
   properties: {
@@ -31,6 +31,7 @@ const createHoldSchema = {
 } as const;
 
 const extendHoldSchema = {
+  title: 'ExtendHold',
   type: 'object',
   required: ['holdSeconds'],
   properties: {
@@ -38,7 +39,8 @@ const extendHoldSchema = {
   },
 } as const;
 
-const holdSchema = responseSchema(
+const holdSchema = namedSchema(
+  'Hold',
   {
     id: { type: 'string', format: 'uuid', description: 'Hold ID.' },
     bayId: { type: 'string', description: 'ID of the bay.' },
@@ -52,13 +54,6 @@ const holdSchema = responseSchema(
   // The properties that can be left out.
   ['correlationId'],
 );
-
-/** The schemas that are components of the OpenAPI document, by their name in the document. */
-export const holdComponents = {
-  Hold: holdSchema,
-  CreateHold: createHoldSchema,
-  ExtendHold: extendHoldSchema,
-} as const;
 
 const tag = 'Holds';
 

@@ -47,6 +47,7 @@ export const deletionParts = {
 const nullableString = { type: ['string', 'null'] } as const;
 
 export const actorSchema = {
+  title: 'Actor',
   ...responseSchema({ clientId: nullableString, subject: nullableString }),
   description: 'Who made the change. Both fields are null if the service itself made it.',
 } as const;

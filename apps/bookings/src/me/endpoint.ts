@@ -1,4 +1,5 @@
 // Describes and handles GET /api/me, which returns what the access token allows.
+import { namedSchema } from '@bay-booking/common/endpoint';
 import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import type { Caller } from '../auth/caller.ts';
 import { defineEndpoint, string } from '../http/endpoint-parts.ts';
@@ -7,7 +8,7 @@ import type { Facility, PlacesStore } from '../places/store.ts';
 
 const path = '/api/me';
 
-const meSchema = responseSchema({
+const meSchema = namedSchema('Me', {
   clientId: { ...string, description: 'The client of the token.' },
   subject: { ...string, description: 'The account, or the client that acts for itself. Owns holds and webhooks.' },
   scopes: { type: 'array', items: string, description: 'The scopes of the token.' },
@@ -23,9 +24,6 @@ const meSchema = responseSchema({
   expiresAt: { ...dateTimeSchema, description: 'When the token expires, UTC.' },
   _links: linksSchema('self'),
 });
-
-/** The schemas that are components of the OpenAPI document, by their name in the document. */
-export const meComponents = { Me: meSchema } as const;
 
 type TokenDescription = Pick<Caller, 'clientId' | 'subject' | 'scopes' | 'expiresAt'>;
 const facilityExample: Facility = { id: 'fac-north', name: 'North Range', timeZone: 'Europe/Copenhagen' };

@@ -7,11 +7,10 @@ import { pageLinksSchema } from '@bay-booking/common/page';
 import { bookingsScopes, type Scopes } from '@bay-booking/common/scopes';
 import { sufficientScopes } from '../auth/access-token.ts';
 import type { Caller } from '../auth/caller.ts';
-import { bookingItemExample } from '../bookings/booking.ts';
+import { bookingItemExample, bookingItemSchema } from '../bookings/booking.ts';
 import { errorCatalogue } from '../errors.ts';
 import { editLinksSchema } from '../http/schemas.ts';
 import { documentedWebhooks } from '../webhooks/api/schema.ts';
-import { bookingEvent, namedSchemas, tags } from './components.ts';
 import { writeGuides } from './guides.ts';
 
 export interface OpenApiOptions {
@@ -20,6 +19,19 @@ export interface OpenApiOptions {
   readonly authIssuer: string;
   readonly scopes: Scopes;
 }
+
+/** In the order of the API reference. */
+const tags = [
+  { name: 'Bookings', description: 'Bookings of bays.' },
+  { name: 'Groups', description: 'Several bookings, all or none.' },
+  { name: 'Places', description: 'Locations and their bays.' },
+  { name: 'Webhooks', description: 'Notifications of changes.' },
+  { name: 'Availability', description: 'When bays are free.' },
+  { name: 'Usage', description: 'How full the bays were.' },
+  { name: 'Holds', description: 'Bays that are kept free for one owner.' },
+  { name: 'Opening hours and closures', description: 'When bays can be booked.' },
+  { name: 'Token', description: 'What the access token allows.' },
+];
 
 const summary = 'Create, update, delete, fetch and search bookings of bays, and list locations and bays.';
 
@@ -66,11 +78,10 @@ export function createOpenApi({ endpoints, baseUrl, authIssuer, scopes }: OpenAp
     ...(endpoints.some(({ operationId }) => operationId === 'createWebhook') && {
       webhooks: {
         tag: 'Webhooks',
-        events: documentedWebhooks(bookingEvent, bookingItemExample(linksBelow(baseUrl))),
+        events: documentedWebhooks(bookingItemSchema, bookingItemExample(linksBelow(baseUrl))),
       },
     }),
     schemas: {
-      ...namedSchemas,
       Link: linkSchema,
       EditLinks: editLinksSchema,
       PageLinks: pageLinksSchema,

@@ -1,11 +1,13 @@
 // Defines the JSON Schemas of opening hours.
+import { namedSchema } from '@bay-booking/common/endpoint';
 import { timeOfDayPattern } from '@bay-booking/common/validation';
-import { editLinksSchema, responseSchema } from '../http/schemas.ts';
+import { editLinksSchema } from '../http/schemas.ts';
 import { weekdays } from './hours.ts';
 
 const time = { type: 'string', pattern: timeOfDayPattern } as const;
 
 const rangeSchema = {
+  title: 'HoursRange',
   type: 'object',
   required: ['opens', 'closes'],
   properties: {
@@ -24,6 +26,7 @@ const hoursSchema = {
 type Days = { readonly [day in (typeof weekdays)[number]]: typeof hoursSchema };
 
 const weeklySchema = {
+  title: 'WeeklyHours',
   type: 'object',
   // Other unknown fields of a request are ignored, but a misspelled weekday would close the location on that weekday.
   additionalProperties: false,
@@ -33,6 +36,7 @@ const weeklySchema = {
 } as const;
 
 const exceptionSchema = {
+  title: 'HoursException',
   type: 'object',
   required: ['date', 'hours'],
   properties: {
@@ -57,6 +61,7 @@ export const importedHoursSchema = {
 } as const;
 
 export const setOpeningHoursSchema = {
+  title: 'SetOpeningHours',
   type: 'object',
   required: ['weekly'],
   properties: {
@@ -69,7 +74,7 @@ export const setOpeningHoursSchema = {
   },
 } as const;
 
-export const openingHoursSchema = responseSchema({
+export const openingHoursSchema = namedSchema('OpeningHours', {
   locationId: { type: 'string', description: 'Location ID.' },
   timeZone: { type: 'string', description: 'The IANA time zone of the facility.' },
   alwaysOpen: {
@@ -80,12 +85,3 @@ export const openingHoursSchema = responseSchema({
   exceptions: exceptionsSchema,
   _links: editLinksSchema,
 });
-
-/** The schemas that are components of the OpenAPI document, by their name in the document. */
-export const openingHoursComponents = {
-  OpeningHours: openingHoursSchema,
-  SetOpeningHours: setOpeningHoursSchema,
-  WeeklyHours: weeklySchema,
-  HoursException: exceptionSchema,
-  HoursRange: rangeSchema,
-} as const;

@@ -7,7 +7,7 @@ import { apiError } from '../errors.ts';
 import { defineEndpoint, etagHeader, ifMatchHeader, ifNoneMatchHeader, pageSuccess } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
 import { checkResourceEtag, versionedResponse } from '../http/response.ts';
-import { updateBay, updateBaySchema } from './record.ts';
+import { updateBay } from './record.ts';
 import { bayExample, bayResource, locationResource } from './resource.ts';
 import {
   bayListSchema,
@@ -16,6 +16,7 @@ import {
   locationListSchema,
   locationQuerySchema,
   locationSchema,
+  updateBayBodySchema,
 } from './schema.ts';
 import type { BayRow, PlacesStore } from './store.ts';
 
@@ -137,7 +138,7 @@ export function createPlacesEndpoints({ db, store, link, audit }: PlacesServices
         'An import that names the bay writes these fields again.',
       params: bayParams,
       headers: ifMatchHeader,
-      body: updateBaySchema,
+      body: updateBayBodySchema,
       bodyExample: { name: 'Bay 1', description: 'The net is torn.', bookable: false },
       success: baySuccess,
       handle: async (request) => {

@@ -1,11 +1,14 @@
 // Defines the JSON Schemas of locations and bays, and of the query parameters of their lists.
+import { named, namedSchema } from '@bay-booking/common/endpoint';
 import { linksSchema } from '@bay-booking/common/links';
 import { textSchema } from '@bay-booking/common/text';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
 import { idsSchema, noLinksSchema, responseSchema } from '../http/schemas.ts';
 import { updateBaySchema } from './record.ts';
 
-export const locationSchema = responseSchema({
+export const updateBayBodySchema = named('UpdateBay', updateBaySchema);
+
+export const locationSchema = namedSchema('BookingLocation', {
   id: { ...textSchema, description: 'Location ID.' },
   name: { type: 'string', description: 'Location name.' },
   facilityId: { type: 'string', description: 'The facility of the location.' },
@@ -13,7 +16,7 @@ export const locationSchema = responseSchema({
   _links: linksSchema('self', 'bays'),
 });
 
-export const baySchema = responseSchema({
+export const baySchema = namedSchema('BookingBay', {
   id: { ...textSchema, description: 'Bay ID.' },
   name: { type: 'string', description: 'Bay name.' },
   description: { type: 'string', description: 'Bay description.' },
@@ -27,8 +30,8 @@ export const baySchema = responseSchema({
   _links: noLinksSchema,
 });
 
-export const locationListSchema = listSchema(locationSchema);
-export const bayListSchema = listSchema(baySchema);
+export const locationListSchema = named('BookingLocationList', listSchema(locationSchema));
+export const bayListSchema = named('BookingBayList', listSchema(baySchema));
 
 export const locationQuerySchema = listQuerySchema(
   { ids: idsSchema('Location IDs.'), facilityIds: idsSchema('Facility IDs.') },
@@ -39,11 +42,3 @@ export const bayQuerySchema = listQuerySchema(
   { locationId: { ...textSchema, description: "The location ID; without it, every bay of the token's facilities." } },
   defaultPageSizes.bays,
 );
-
-export const placeComponents = {
-  UpdateBay: updateBaySchema,
-  BookingLocation: locationSchema,
-  BookingLocationList: locationListSchema,
-  BookingBay: baySchema,
-  BookingBayList: bayListSchema,
-} as const;

@@ -1,12 +1,13 @@
 // Describes and handles GET /api/booking-usage (docs/behaviour.md, "Usage").
 import { findLengthErrors, parseDates } from '@bay-booking/common/date-times';
+import { namedSchema } from '@bay-booking/common/endpoint';
 import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { textSchema } from '@bay-booking/common/text';
 import { selectFacility } from '../changes/select-facility.ts';
 import type { Config } from '../config.ts';
 import { defineEndpoint } from '../http/endpoint-parts.ts';
-import { dateTimeSchema, idsSchema, responseSchema } from '../http/schemas.ts';
+import { dateTimeSchema, idsSchema } from '../http/schemas.ts';
 import type { PlacesStore } from '../places/store.ts';
 import { countUsage, type UsageItem } from './count.ts';
 import type { UsageStore } from './store.ts';
@@ -29,7 +30,7 @@ const usageQuerySchema = {
   },
 } as const;
 
-const usageItemSchema = responseSchema({
+const usageItemSchema = namedSchema('BookingUsageItem', {
   key: {
     type: ['string', 'null'],
     description:
@@ -50,15 +51,12 @@ const usageItemSchema = responseSchema({
   noShows: { ...count, description: 'The bookings that begin here and have the attendance no-show.' },
 });
 
-const usageSchema = responseSchema({
+const usageSchema = namedSchema('BookingUsage', {
   items: { type: 'array', items: usageItemSchema },
   facilityId: { type: 'string', description: 'Facility ID.' },
   timeZone: { type: 'string', description: 'The time zone of the keys.' },
   _links: linksSchema('self'),
 });
-
-/** The schemas that are components of the OpenAPI document, by their name in the document. */
-export const usageComponents = { BookingUsage: usageSchema, BookingUsageItem: usageItemSchema } as const;
 
 export interface UsageServices {
   readonly link: MakeLink;

@@ -753,6 +753,244 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
+        Link: {
+            /** @description HTTP method. */
+            method: string;
+            /**
+             * Format: uri
+             * @description Absolute URL.
+             */
+            href: string;
+        };
+        EditLinks: {
+            self: components["schemas"]["Link"];
+            edit: components["schemas"]["Link"];
+            delete: components["schemas"]["Link"];
+        };
+        PageLinks: {
+            self: components["schemas"]["Link"];
+            first: components["schemas"]["Link"];
+            last: components["schemas"]["Link"];
+            next?: components["schemas"]["Link"];
+            prev?: components["schemas"]["Link"];
+        };
+        Errors: {
+            errors: components["schemas"]["ErrorItem"][];
+        };
+        ErrorItem: {
+            /** @description Stable error code. */
+            code: string;
+            /** @description Human-readable text. */
+            description: string;
+            /** @description Additional information; may be empty. */
+            moreInfo: string;
+            contextData: components["schemas"]["ErrorItemContextData"];
+        };
+        CreateBooking: {
+            /** @description Reference owned by the client; unique over the service. */
+            externalBookingId?: string;
+            /** @description Groups bookings of one user session. */
+            correlationId?: string;
+            /** @description Bay to book. */
+            bayId: string;
+            /** @description Alias of the user who makes the booking. */
+            userAlias: string;
+            /**
+             * Format: date-time
+             * @description Start, in UTC unless it has a zone; digits beyond milliseconds are cut.
+             */
+            startDate: string;
+            /**
+             * Format: date-time
+             * @description End, not before the start and not in the past.
+             */
+            endDate: string;
+            /** @description Fields of your own, 20 at most. A PUT without it keeps the fields; null or {} removes them. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
+            /** @description A hold of the client, which the booking uses up. */
+            holdId?: string;
+        };
+        SearchBody: {
+            /**
+             * Format: date-time
+             * @description Read if the query has no startDate.
+             */
+            startDate?: string;
+            /**
+             * Format: date-time
+             * @description Read if the query has no endDate.
+             */
+            endDate?: string;
+        };
+        UpdateBooking: {
+            /** @description Bay to book. */
+            bayId: string;
+            /** @description Alias of the user who makes the booking. */
+            userAlias: string;
+            /**
+             * Format: date-time
+             * @description Start, in UTC unless it has a zone; digits beyond milliseconds are cut.
+             */
+            startDate: string;
+            /**
+             * Format: date-time
+             * @description End, not before the start and not in the past.
+             */
+            endDate: string;
+            /** @description Fields of your own, 20 at most. A PUT without it keeps the fields; null or {} removes them. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
+            /** @description A hold of the client, which the booking uses up. */
+            holdId?: string;
+        };
+        CreateBookingGroup: {
+            /** @description Bookings of one facility. */
+            bookings: components["schemas"]["CreateBooking"][];
+            /** @description true: reports the errors, and books nothing. */
+            dryRun?: boolean;
+        };
+        ReplaceBookingGroup: {
+            /** @description Bookings of one facility. */
+            bookings: components["schemas"]["ReplaceBookingGroupBookings"][];
+            /** @description true: reports the errors, and books nothing. */
+            dryRun?: boolean;
+        };
+        EraseBookings: {
+            /** @description Booking IDs. Exactly one of ids and userAlias is needed. */
+            ids?: string[];
+            /** @description Every booking that has or had exactly this alias. */
+            userAlias?: string;
+            /** @description true: only counts the bookings. */
+            dryRun?: boolean;
+        };
+        UpdateBay: {
+            name: string;
+            description: string;
+            /** @description Whether the bay can be booked at all. */
+            bookable: boolean;
+        };
+        SetOpeningHours: {
+            weekly: components["schemas"]["WeeklyHours"];
+            /** @description Each replaces the hours that begin on its date. A date may occur once. */
+            exceptions?: components["schemas"]["HoursException"][];
+            /**
+             * @description Accepted so that the response of GET can be sent back. DELETE makes a location always open.
+             * @constant
+             */
+            alwaysOpen?: false;
+        };
+        /** @description The hours that begin on each weekday. A weekday that is left out is closed. */
+        WeeklyHours: {
+            /** @description Hours that touch or overlap count as one interval. */
+            monday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            tuesday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            wednesday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            thursday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            friday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            saturday?: components["schemas"]["HoursRange"][];
+            /** @description Hours that touch or overlap count as one interval. */
+            sunday?: components["schemas"]["HoursRange"][];
+        };
+        HoursRange: {
+            /** @description HH:MM in the time zone of the location's facility. */
+            opens: string;
+            /** @description HH:MM. A time at or before opens is on the next day. */
+            closes: string;
+        };
+        HoursException: {
+            /**
+             * Format: date
+             * @description A date in the time zone of the facility.
+             */
+            date: string;
+            /** @description Hours that touch or overlap count as one interval. */
+            hours: components["schemas"]["HoursRange"][];
+        };
+        ClosureBody: {
+            /** @description The closed bays, of one facility. Null or left out if locationId is given. */
+            bayIds?: string[];
+            /** @description The location whose bays are all closed. Null or left out otherwise. */
+            locationId?: string;
+            /**
+             * Format: date-time
+             * @description Start, with a zone. It may be in the past.
+             */
+            startDate: string;
+            /**
+             * Format: date-time
+             * @description End, after the start.
+             */
+            endDate: string;
+            /** @description Is returned to clients whose booking is refused. */
+            reason?: string;
+        };
+        CreateHold: {
+            /** @description Bay to hold. */
+            bayId: string;
+            /**
+             * Format: date-time
+             * @description Start, with a zone; digits beyond milliseconds are cut.
+             */
+            startDate: string;
+            /**
+             * Format: date-time
+             * @description End, not before the start and not in the past.
+             */
+            endDate: string;
+            /** @description How long to hold the bay; 300 if left out. */
+            holdSeconds?: number;
+            /** @description Groups bookings of one user session. */
+            correlationId?: string;
+        };
+        ExtendHold: {
+            /** @description Counts from now. A hold lasts 30 minutes in total at most. */
+            holdSeconds: number;
+        };
+        CreateWebhook: {
+            /**
+             * Format: uri
+             * @description The address of the receiver: https, without user information, at a public address.
+             */
+            url: string;
+            /** @description The events to send; all of them by default. */
+            events?: ("booking.created" | "booking.updated" | "booking.deleted")[];
+            /** @description The facilities whose events are sent; by default those of the token. */
+            facilityIds?: string[];
+            /** @description A note of the client. */
+            description?: string;
+        };
+        UpdateWebhook: {
+            /**
+             * Format: uri
+             * @description The address of the receiver: https, without user information, at a public address.
+             */
+            url: string;
+            /** @description The events to send; all of them by default. */
+            events?: ("booking.created" | "booking.updated" | "booking.deleted")[];
+            /** @description The facilities whose events are sent; by default those of the token. */
+            facilityIds?: string[];
+            /** @description A note of the client. */
+            description?: string;
+            /**
+             * @description active also enables a disabled webhook.
+             * @enum {string}
+             */
+            state?: "active" | "paused";
+        };
+        ReplayWebhook: {
+            /** @description One of the facilities of the webhook. */
+            facilityId: string;
+            /** @description Changes after this number are sent again. Take the number from `modified` of an event or of the change feed. */
+            afterChangeNumber: number;
+        };
         Booking: {
             /**
              * Format: uuid
@@ -797,6 +1035,18 @@ export interface components {
              */
             lastUpdatedAt: string;
             _links: components["schemas"]["EditLinks"];
+        };
+        BookingList: {
+            items: components["schemas"]["BookingItem"][];
+            _links: components["schemas"]["PageLinks"];
+            /** @description Current page number, starting at 1. */
+            page: number;
+            /** @description Page size used. */
+            pageSize: number;
+            /** @description Number of pages; 0 for an empty list. */
+            pageCount: number;
+            /** @description Total number of matching items. */
+            total: number;
         };
         BookingItem: {
             /**
@@ -843,77 +1093,19 @@ export interface components {
             lastUpdatedAt: string;
             _links: components["schemas"]["BookingItemLinks"];
         };
-        BookingList: {
-            items: components["schemas"]["BookingItem"][];
-            _links: components["schemas"]["PageLinks"];
-            /** @description Current page number, starting at 1. */
-            page: number;
-            /** @description Page size used. */
-            pageSize: number;
-            /** @description Number of pages; 0 for an empty list. */
-            pageCount: number;
-            /** @description Total number of matching items. */
-            total: number;
+        BookingGroup: {
+            /**
+             * Format: uuid
+             * @description Group ID.
+             */
+            id: string;
+            /** @description The bookings of the group as they are now. */
+            bookings: components["schemas"]["Booking"][];
+            _links: components["schemas"]["BookingGroupLinks"];
         };
-        CreateBooking: {
-            /** @description Reference owned by the client; unique over the service. */
-            externalBookingId?: string;
-            /** @description Groups bookings of one user session. */
-            correlationId?: string;
-            /** @description Bay to book. */
-            bayId: string;
-            /** @description Alias of the user who makes the booking. */
-            userAlias: string;
-            /**
-             * Format: date-time
-             * @description Start, in UTC unless it has a zone; digits beyond milliseconds are cut.
-             */
-            startDate: string;
-            /**
-             * Format: date-time
-             * @description End, not before the start and not in the past.
-             */
-            endDate: string;
-            /** @description Fields of your own, 20 at most. A PUT without it keeps the fields; null or {} removes them. */
-            metadata?: {
-                [key: string]: string;
-            } | null;
-            /** @description A hold of the client, which the booking uses up. */
-            holdId?: string;
-        };
-        UpdateBooking: {
-            /** @description Bay to book. */
-            bayId: string;
-            /** @description Alias of the user who makes the booking. */
-            userAlias: string;
-            /**
-             * Format: date-time
-             * @description Start, in UTC unless it has a zone; digits beyond milliseconds are cut.
-             */
-            startDate: string;
-            /**
-             * Format: date-time
-             * @description End, not before the start and not in the past.
-             */
-            endDate: string;
-            /** @description Fields of your own, 20 at most. A PUT without it keeps the fields; null or {} removes them. */
-            metadata?: {
-                [key: string]: string;
-            } | null;
-            /** @description A hold of the client, which the booking uses up. */
-            holdId?: string;
-        };
-        SearchBody: {
-            /**
-             * Format: date-time
-             * @description Read if the query has no startDate.
-             */
-            startDate?: string;
-            /**
-             * Format: date-time
-             * @description Read if the query has no endDate.
-             */
-            endDate?: string;
+        BookingGroupDryRun: {
+            /** @description Empty: nothing is booked. */
+            bookings: components["schemas"]["Booking"][];
         };
         BookingChangeList: {
             items: components["schemas"]["BookingChange"][];
@@ -940,6 +1132,11 @@ export interface components {
             actor: components["schemas"]["Actor"];
             data: components["schemas"]["BookingItem"];
         };
+        /** @description Who made the change. Both fields are null if the service itself made it. */
+        Actor: {
+            clientId: string | null;
+            subject: string | null;
+        };
         BookingChangeDeleted: {
             /** @constant */
             state: "deleted";
@@ -954,16 +1151,17 @@ export interface components {
             modified: number;
             actor: components["schemas"]["Actor"];
         };
-        /** @description Who made the change. Both fields are null if the service itself made it. */
-        Actor: {
-            clientId: string | null;
-            subject: string | null;
-        };
-        ChangedField: {
-            /** @description The value before the change. Null if there was none. */
-            from: unknown;
-            /** @description The value after the change. Null if there is none. */
-            to: unknown;
+        BookingHistory: {
+            items: components["schemas"]["BookingHistoryEntry"][];
+            _links: components["schemas"]["PageLinks"];
+            /** @description Current page number, starting at 1. */
+            page: number;
+            /** @description Page size used. */
+            pageSize: number;
+            /** @description Number of pages; 0 for an empty list. */
+            pageCount: number;
+            /** @description Total number of matching items. */
+            total: number;
         };
         BookingHistoryEntry: {
             /** @description The version of the booking after the change. */
@@ -986,8 +1184,14 @@ export interface components {
                 [key: string]: components["schemas"]["ChangedField"];
             };
         };
-        BookingHistory: {
-            items: components["schemas"]["BookingHistoryEntry"][];
+        ChangedField: {
+            /** @description The value before the change. Null if there was none. */
+            from: unknown;
+            /** @description The value after the change. Null if there is none. */
+            to: unknown;
+        };
+        History: {
+            items: components["schemas"]["HistoryEntry"][];
             _links: components["schemas"]["PageLinks"];
             /** @description Current page number, starting at 1. */
             page: number;
@@ -1026,8 +1230,12 @@ export interface components {
                 [key: string]: components["schemas"]["ChangedField"];
             };
         };
-        History: {
-            items: components["schemas"]["HistoryEntry"][];
+        Erasure: {
+            /** @description The number of bookings that were changed. */
+            bookings: number;
+        };
+        BookingLocationList: {
+            items: components["schemas"]["BookingLocation"][];
             _links: components["schemas"]["PageLinks"];
             /** @description Current page number, starting at 1. */
             page: number;
@@ -1037,24 +1245,6 @@ export interface components {
             pageCount: number;
             /** @description Total number of matching items. */
             total: number;
-        };
-        EraseBookings: {
-            /** @description Booking IDs. Exactly one of ids and userAlias is needed. */
-            ids?: string[];
-            /** @description Every booking that has or had exactly this alias. */
-            userAlias?: string;
-            /** @description true: only counts the bookings. */
-            dryRun?: boolean;
-        };
-        Erasure: {
-            /** @description The number of bookings that were changed. */
-            bookings: number;
-        };
-        UpdateBay: {
-            name: string;
-            description: string;
-            /** @description Whether the bay can be booked at all. */
-            bookable: boolean;
         };
         BookingLocation: {
             /** @description Location ID. */
@@ -1067,8 +1257,8 @@ export interface components {
             timeZone: string;
             _links: components["schemas"]["BookingLocationLinks"];
         };
-        BookingLocationList: {
-            items: components["schemas"]["BookingLocation"][];
+        BookingBayList: {
+            items: components["schemas"]["BookingBay"][];
             _links: components["schemas"]["PageLinks"];
             /** @description Current page number, starting at 1. */
             page: number;
@@ -1096,8 +1286,218 @@ export interface components {
             /** @description Empty. */
             _links: Record<string, never>;
         };
-        BookingBayList: {
-            items: components["schemas"]["BookingBay"][];
+        Me: {
+            /** @description The client of the token. */
+            clientId: string;
+            /** @description The account, or the client that acts for itself. Owns holds and webhooks. */
+            subject: string;
+            /** @description The scopes of the token. */
+            scopes: string[];
+            /** @description The facilities of the token, by name. */
+            facilities: components["schemas"]["MeFacilities"][];
+            /**
+             * Format: date-time
+             * @description When the token expires, UTC.
+             */
+            expiresAt: string;
+            _links: components["schemas"]["MeLinks"];
+        };
+        BookingUsage: {
+            items: components["schemas"]["BookingUsageItem"][];
+            /** @description Facility ID. */
+            facilityId: string;
+            /** @description The time zone of the keys. */
+            timeZone: string;
+            _links: components["schemas"]["BookingUsageLinks"];
+        };
+        BookingUsageItem: {
+            /** @description A date, monday to sunday, 0 to 23, or an id. For client, the client that created the bookings; null if the history does not know it any more. */
+            key: string | null;
+            /** @description The bookings that begin here. */
+            bookings: number;
+            /** @description The booked time here, within the interval. */
+            bookedMinutes: number;
+            /** @description The opening hours of all bays here, within the interval. Null for client. */
+            openMinutes: number | null;
+            /** @description The part of openMinutes that is booked, from 0 to 1. Null for client, and if nothing is open. */
+            occupancy: number | null;
+            /** @description The deleted bookings that began here. */
+            cancelled: number;
+            /** @description The bookings that begin here and have the attendance no-show. */
+            noShows: number;
+        };
+        OpeningHours: {
+            /** @description Location ID. */
+            locationId: string;
+            /** @description The IANA time zone of the facility. */
+            timeZone: string;
+            /** @description Whether the location is open at all times, because it has no opening hours. */
+            alwaysOpen: boolean;
+            weekly: components["schemas"]["WeeklyHours"];
+            /** @description Each replaces the hours that begin on its date. A date may occur once. */
+            exceptions: components["schemas"]["HoursException"][];
+            _links: components["schemas"]["EditLinks"];
+        };
+        Closure: {
+            /**
+             * Format: uuid
+             * @description Closure ID.
+             */
+            id: string;
+            /** @description The closed bays. */
+            bayIds: string[] | null;
+            /** @description The location whose bays are all closed. */
+            locationId: string | null;
+            /**
+             * Format: date-time
+             * @description Start, UTC.
+             */
+            startDate: string;
+            /**
+             * Format: date-time
+             * @description End, UTC.
+             */
+            endDate: string;
+            /** @description Why the bays are closed. */
+            reason: string | null;
+            /**
+             * Format: date-time
+             * @description Creation timestamp, UTC.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description Last modification timestamp, UTC.
+             */
+            lastUpdatedAt: string;
+            _links: components["schemas"]["ClosureLinks"];
+        };
+        ClosureList: {
+            items: components["schemas"]["Closure"][];
+            _links: components["schemas"]["PageLinks"];
+            /** @description Current page number, starting at 1. */
+            page: number;
+            /** @description Page size used. */
+            pageSize: number;
+            /** @description Number of pages; 0 for an empty list. */
+            pageCount: number;
+            /** @description Total number of matching items. */
+            total: number;
+        };
+        Availability: {
+            items: components["schemas"]["BayAvailability"][];
+            _links: components["schemas"]["PageLinks"];
+            /** @description Current page number, starting at 1. */
+            page: number;
+            /** @description Page size used. */
+            pageSize: number;
+            /** @description Number of pages; 0 for an empty list. */
+            pageCount: number;
+            /** @description Total number of matching items. */
+            total: number;
+            /**
+             * Format: date-time
+             * @description When the bays were read.
+             */
+            asOf: string;
+        };
+        BayAvailability: {
+            bay: components["schemas"]["BayAvailabilityBay"];
+            location: components["schemas"]["BayAvailabilityLocation"];
+            /** @description The gaps, in order. Any interval inside a gap can be booked. A gap does not include its end. */
+            free: components["schemas"]["FreeTime"][];
+            /** @description Empty. */
+            _links: Record<string, never>;
+        };
+        FreeTime: {
+            /** Format: date-time */
+            startDate: string;
+            /** Format: date-time */
+            endDate: string;
+        };
+        Hold: {
+            /**
+             * Format: uuid
+             * @description Hold ID.
+             */
+            id: string;
+            /** @description ID of the bay. */
+            bayId: string;
+            /**
+             * Format: date-time
+             * @description Start, UTC.
+             */
+            startDate: string;
+            /**
+             * Format: date-time
+             * @description End, UTC.
+             */
+            endDate: string;
+            /**
+             * Format: date-time
+             * @description When the hold ends by itself, UTC.
+             */
+            expiresAt: string;
+            /**
+             * Format: date-time
+             * @description Creation timestamp, UTC.
+             */
+            createdAt: string;
+            /** @description Left out where the client gave none. */
+            correlationId?: string;
+            _links: components["schemas"]["HoldLinks"];
+        };
+        WebhookWithSecret: {
+            /** @description Webhook ID. */
+            id: string;
+            /**
+             * Format: uri
+             * @description The address of the receiver: https, without user information, at a public address.
+             */
+            url: string;
+            /** @description The events to send; all of them by default. */
+            events: ("booking.created" | "booking.updated" | "booking.deleted")[];
+            /** @description The facilities whose events are sent, as far as the token names them. */
+            facilityIds: string[];
+            /** @description A note of the client. */
+            description: string | null;
+            /**
+             * @description The service disables a webhook after 5 days with only failures, or after a 410 response.
+             * @enum {string}
+             */
+            state: "active" | "paused" | "disabled";
+            /** @description Why the service paused the webhook; null if it did not. */
+            pausedBecause: string | null;
+            /**
+             * Format: date-time
+             * @description The first failed attempt since the last successful one.
+             */
+            failingSince: string | null;
+            /**
+             * Format: date-time
+             * @description Creation timestamp, UTC.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description Last modification timestamp, UTC.
+             */
+            lastUpdatedAt: string;
+            _links: components["schemas"]["WebhookLinks"];
+            /** @description Verifies signatures. The service returns it only in this response. */
+            secret: string;
+        };
+        WebhookLinks: {
+            self: components["schemas"]["Link"];
+            edit: components["schemas"]["Link"];
+            delete: components["schemas"]["Link"];
+            rotate: components["schemas"]["Link"];
+            ping: components["schemas"]["Link"];
+            replay: components["schemas"]["Link"];
+            deliveries: components["schemas"]["Link"];
+        };
+        WebhookList: {
+            items: components["schemas"]["Webhook"][];
             _links: components["schemas"]["PageLinks"];
             /** @description Current page number, starting at 1. */
             page: number;
@@ -1145,95 +1545,6 @@ export interface components {
              */
             lastUpdatedAt: string;
             _links: components["schemas"]["WebhookLinks"];
-        };
-        WebhookWithSecret: {
-            /** @description Webhook ID. */
-            id: string;
-            /**
-             * Format: uri
-             * @description The address of the receiver: https, without user information, at a public address.
-             */
-            url: string;
-            /** @description The events to send; all of them by default. */
-            events: ("booking.created" | "booking.updated" | "booking.deleted")[];
-            /** @description The facilities whose events are sent, as far as the token names them. */
-            facilityIds: string[];
-            /** @description A note of the client. */
-            description: string | null;
-            /**
-             * @description The service disables a webhook after 5 days with only failures, or after a 410 response.
-             * @enum {string}
-             */
-            state: "active" | "paused" | "disabled";
-            /** @description Why the service paused the webhook; null if it did not. */
-            pausedBecause: string | null;
-            /**
-             * Format: date-time
-             * @description The first failed attempt since the last successful one.
-             */
-            failingSince: string | null;
-            /**
-             * Format: date-time
-             * @description Creation timestamp, UTC.
-             */
-            createdAt: string;
-            /**
-             * Format: date-time
-             * @description Last modification timestamp, UTC.
-             */
-            lastUpdatedAt: string;
-            _links: components["schemas"]["WebhookLinks"];
-            /** @description Verifies signatures. The service returns it only in this response. */
-            secret: string;
-        };
-        WebhookList: {
-            items: components["schemas"]["Webhook"][];
-            _links: components["schemas"]["PageLinks"];
-            /** @description Current page number, starting at 1. */
-            page: number;
-            /** @description Page size used. */
-            pageSize: number;
-            /** @description Number of pages; 0 for an empty list. */
-            pageCount: number;
-            /** @description Total number of matching items. */
-            total: number;
-        };
-        CreateWebhook: {
-            /**
-             * Format: uri
-             * @description The address of the receiver: https, without user information, at a public address.
-             */
-            url: string;
-            /** @description The events to send; all of them by default. */
-            events?: ("booking.created" | "booking.updated" | "booking.deleted")[];
-            /** @description The facilities whose events are sent; by default those of the token. */
-            facilityIds?: string[];
-            /** @description A note of the client. */
-            description?: string;
-        };
-        UpdateWebhook: {
-            /**
-             * Format: uri
-             * @description The address of the receiver: https, without user information, at a public address.
-             */
-            url: string;
-            /** @description The events to send; all of them by default. */
-            events?: ("booking.created" | "booking.updated" | "booking.deleted")[];
-            /** @description The facilities whose events are sent; by default those of the token. */
-            facilityIds?: string[];
-            /** @description A note of the client. */
-            description?: string;
-            /**
-             * @description active also enables a disabled webhook.
-             * @enum {string}
-             */
-            state?: "active" | "paused";
-        };
-        ReplayWebhook: {
-            /** @description One of the facilities of the webhook. */
-            facilityId: string;
-            /** @description Changes after this number are sent again. Take the number from `modified` of an event or of the change feed. */
-            afterChangeNumber: number;
         };
         ReplayResult: {
             /** @description The number of events that are sent, at most 10,000. */
@@ -1325,193 +1636,36 @@ export interface components {
             /** @description Empty. */
             data: Record<string, never>;
         };
-        OpeningHours: {
-            /** @description Location ID. */
-            locationId: string;
-            /** @description The IANA time zone of the facility. */
-            timeZone: string;
-            /** @description Whether the location is open at all times, because it has no opening hours. */
-            alwaysOpen: boolean;
-            weekly: components["schemas"]["WeeklyHours"];
-            /** @description Each replaces the hours that begin on its date. A date may occur once. */
-            exceptions: components["schemas"]["HoursException"][];
-            _links: components["schemas"]["EditLinks"];
+        /** @description What the texts say, for programs. */
+        ErrorItemContextData: {
+            /** @description In errors of a booking; "" where there is none. */
+            externalBookingId?: string;
+            /** @description In errors of a group: the position of the booking, from 0. */
+            index?: number;
+            /** @description The parameter, or the path of a field inside the body. */
+            field?: string;
+            /** @description When the conflicting hold ends, UTC. */
+            heldUntil?: string;
+            /** @description The reason of the closure, blocked without a reason, or closed outside opening hours. */
+            closure?: string;
         };
-        SetOpeningHours: {
-            weekly: components["schemas"]["WeeklyHours"];
-            /** @description Each replaces the hours that begin on its date. A date may occur once. */
-            exceptions?: components["schemas"]["HoursException"][];
-            /**
-             * @description Accepted so that the response of GET can be sent back. DELETE makes a location always open.
-             * @constant
-             */
-            alwaysOpen?: false;
-        };
-        /** @description The hours that begin on each weekday. A weekday that is left out is closed. */
-        WeeklyHours: {
-            /** @description Hours that touch or overlap count as one interval. */
-            monday?: components["schemas"]["HoursRange"][];
-            /** @description Hours that touch or overlap count as one interval. */
-            tuesday?: components["schemas"]["HoursRange"][];
-            /** @description Hours that touch or overlap count as one interval. */
-            wednesday?: components["schemas"]["HoursRange"][];
-            /** @description Hours that touch or overlap count as one interval. */
-            thursday?: components["schemas"]["HoursRange"][];
-            /** @description Hours that touch or overlap count as one interval. */
-            friday?: components["schemas"]["HoursRange"][];
-            /** @description Hours that touch or overlap count as one interval. */
-            saturday?: components["schemas"]["HoursRange"][];
-            /** @description Hours that touch or overlap count as one interval. */
-            sunday?: components["schemas"]["HoursRange"][];
-        };
-        HoursException: {
-            /**
-             * Format: date
-             * @description A date in the time zone of the facility.
-             */
-            date: string;
-            /** @description Hours that touch or overlap count as one interval. */
-            hours: components["schemas"]["HoursRange"][];
-        };
-        HoursRange: {
-            /** @description HH:MM in the time zone of the location's facility. */
-            opens: string;
-            /** @description HH:MM. A time at or before opens is on the next day. */
-            closes: string;
-        };
-        Closure: {
+        ReplaceBookingGroupBookings: {
             /**
              * Format: uuid
-             * @description Closure ID.
+             * @description A booking of the group, which the entry changes.
              */
-            id: string;
-            /** @description The closed bays. */
-            bayIds: string[] | null;
-            /** @description The location whose bays are all closed. */
-            locationId: string | null;
-            /**
-             * Format: date-time
-             * @description Start, UTC.
-             */
-            startDate: string;
-            /**
-             * Format: date-time
-             * @description End, UTC.
-             */
-            endDate: string;
-            /** @description Why the bays are closed. */
-            reason: string | null;
-            /**
-             * Format: date-time
-             * @description Creation timestamp, UTC.
-             */
-            createdAt: string;
-            /**
-             * Format: date-time
-             * @description Last modification timestamp, UTC.
-             */
-            lastUpdatedAt: string;
-            _links: components["schemas"]["ClosureLinks"];
-        };
-        ClosureList: {
-            items: components["schemas"]["Closure"][];
-            _links: components["schemas"]["PageLinks"];
-            /** @description Current page number, starting at 1. */
-            page: number;
-            /** @description Page size used. */
-            pageSize: number;
-            /** @description Number of pages; 0 for an empty list. */
-            pageCount: number;
-            /** @description Total number of matching items. */
-            total: number;
-        };
-        ClosureBody: {
-            /** @description The closed bays, of one facility. Null or left out if locationId is given. */
-            bayIds?: string[];
-            /** @description The location whose bays are all closed. Null or left out otherwise. */
-            locationId?: string;
-            /**
-             * Format: date-time
-             * @description Start, with a zone. It may be in the past.
-             */
-            startDate: string;
-            /**
-             * Format: date-time
-             * @description End, after the start.
-             */
-            endDate: string;
-            /** @description Is returned to clients whose booking is refused. */
-            reason?: string;
-        };
-        Availability: {
-            items: components["schemas"]["BayAvailability"][];
-            _links: components["schemas"]["PageLinks"];
-            /** @description Current page number, starting at 1. */
-            page: number;
-            /** @description Page size used. */
-            pageSize: number;
-            /** @description Number of pages; 0 for an empty list. */
-            pageCount: number;
-            /** @description Total number of matching items. */
-            total: number;
-            /**
-             * Format: date-time
-             * @description When the bays were read.
-             */
-            asOf: string;
-        };
-        BayAvailability: {
-            bay: components["schemas"]["BayAvailabilityBay"];
-            location: components["schemas"]["BayAvailabilityLocation"];
-            /** @description The gaps, in order. Any interval inside a gap can be booked. A gap does not include its end. */
-            free: components["schemas"]["FreeTime"][];
-            /** @description Empty. */
-            _links: Record<string, never>;
-        };
-        FreeTime: {
-            /** Format: date-time */
-            startDate: string;
-            /** Format: date-time */
-            endDate: string;
-        };
-        Hold: {
-            /**
-             * Format: uuid
-             * @description Hold ID.
-             */
-            id: string;
-            /** @description ID of the bay. */
-            bayId: string;
-            /**
-             * Format: date-time
-             * @description Start, UTC.
-             */
-            startDate: string;
-            /**
-             * Format: date-time
-             * @description End, UTC.
-             */
-            endDate: string;
-            /**
-             * Format: date-time
-             * @description When the hold ends by itself, UTC.
-             */
-            expiresAt: string;
-            /**
-             * Format: date-time
-             * @description Creation timestamp, UTC.
-             */
-            createdAt: string;
-            /** @description Left out where the client gave none. */
+            id?: string;
+            /** @description Reference owned by the client; unique over the service. */
+            externalBookingId?: string;
+            /** @description Groups bookings of one user session. */
             correlationId?: string;
-            _links: components["schemas"]["HoldLinks"];
-        };
-        CreateHold: {
-            /** @description Bay to hold. */
+            /** @description Bay to book. */
             bayId: string;
+            /** @description Alias of the user who makes the booking. */
+            userAlias: string;
             /**
              * Format: date-time
-             * @description Start, with a zone; digits beyond milliseconds are cut.
+             * @description Start, in UTC unless it has a zone; digits beyond milliseconds are cut.
              */
             startDate: string;
             /**
@@ -1519,116 +1673,19 @@ export interface components {
              * @description End, not before the start and not in the past.
              */
             endDate: string;
-            /** @description How long to hold the bay; 300 if left out. */
-            holdSeconds?: number;
-            /** @description Groups bookings of one user session. */
-            correlationId?: string;
-        };
-        ExtendHold: {
-            /** @description Counts from now. A hold lasts 30 minutes in total at most. */
-            holdSeconds: number;
-        };
-        BookingGroup: {
-            /**
-             * Format: uuid
-             * @description Group ID.
-             */
-            id: string;
-            /** @description The bookings of the group as they are now. */
-            bookings: components["schemas"]["Booking"][];
-            _links: components["schemas"]["BookingGroupLinks"];
-        };
-        CreateBookingGroup: {
-            /** @description Bookings of one facility. */
-            bookings: components["schemas"]["CreateBooking"][];
-            /** @description true: reports the errors, and books nothing. */
-            dryRun?: boolean;
-        };
-        ReplaceBookingGroup: {
-            /** @description Bookings of one facility. */
-            bookings: components["schemas"]["ReplaceBookingGroupBookings"][];
-            /** @description true: reports the errors, and books nothing. */
-            dryRun?: boolean;
-        };
-        BookingGroupDryRun: {
-            /** @description Empty: nothing is booked. */
-            bookings: components["schemas"]["Booking"][];
-        };
-        BookingUsage: {
-            items: components["schemas"]["BookingUsageItem"][];
-            /** @description Facility ID. */
-            facilityId: string;
-            /** @description The time zone of the keys. */
-            timeZone: string;
-            _links: components["schemas"]["BookingUsageLinks"];
-        };
-        BookingUsageItem: {
-            /** @description A date, monday to sunday, 0 to 23, or an id. For client, the client that created the bookings; null if the history does not know it any more. */
-            key: string | null;
-            /** @description The bookings that begin here. */
-            bookings: number;
-            /** @description The booked time here, within the interval. */
-            bookedMinutes: number;
-            /** @description The opening hours of all bays here, within the interval. Null for client. */
-            openMinutes: number | null;
-            /** @description The part of openMinutes that is booked, from 0 to 1. Null for client, and if nothing is open. */
-            occupancy: number | null;
-            /** @description The deleted bookings that began here. */
-            cancelled: number;
-            /** @description The bookings that begin here and have the attendance no-show. */
-            noShows: number;
-        };
-        Me: {
-            /** @description The client of the token. */
-            clientId: string;
-            /** @description The account, or the client that acts for itself. Owns holds and webhooks. */
-            subject: string;
-            /** @description The scopes of the token. */
-            scopes: string[];
-            /** @description The facilities of the token, by name. */
-            facilities: components["schemas"]["MeFacilities"][];
-            /**
-             * Format: date-time
-             * @description When the token expires, UTC.
-             */
-            expiresAt: string;
-            _links: components["schemas"]["MeLinks"];
-        };
-        Link: {
-            /** @description HTTP method. */
-            method: string;
-            /**
-             * Format: uri
-             * @description Absolute URL.
-             */
-            href: string;
-        };
-        EditLinks: {
-            self: components["schemas"]["Link"];
-            edit: components["schemas"]["Link"];
-            delete: components["schemas"]["Link"];
-        };
-        PageLinks: {
-            self: components["schemas"]["Link"];
-            first: components["schemas"]["Link"];
-            last: components["schemas"]["Link"];
-            next?: components["schemas"]["Link"];
-            prev?: components["schemas"]["Link"];
-        };
-        Errors: {
-            errors: components["schemas"]["ErrorItem"][];
-        };
-        ErrorItem: {
-            /** @description Stable error code. */
-            code: string;
-            /** @description Human-readable text. */
-            description: string;
-            /** @description Additional information; may be empty. */
-            moreInfo: string;
-            contextData: components["schemas"]["ErrorItemContextData"];
+            /** @description Fields of your own, 20 at most. A PUT without it keeps the fields; null or {} removes them. */
+            metadata?: {
+                [key: string]: string;
+            } | null;
+            /** @description A hold of the client, which the booking uses up. */
+            holdId?: string;
         };
         BookingItemLinks: {
             self: components["schemas"]["Link"];
+        };
+        BookingGroupLinks: {
+            self: components["schemas"]["Link"];
+            delete: components["schemas"]["Link"];
         };
         BookingChangeListLinks: {
             self: components["schemas"]["Link"];
@@ -1643,14 +1700,45 @@ export interface components {
             id: string;
             name: string;
         };
-        WebhookLinks: {
+        MeFacilities: {
+            /** @description Facility ID. */
+            id: string;
+            /** @description Facility name. */
+            name: string;
+            /** @description Time zone of the facility, such as Europe/Copenhagen. */
+            timeZone: string;
+        };
+        MeLinks: {
+            self: components["schemas"]["Link"];
+        };
+        BookingUsageLinks: {
+            self: components["schemas"]["Link"];
+        };
+        /** @description conflicts is a search for the bookings in the way; left out above 500 bays. */
+        ClosureLinks: {
             self: components["schemas"]["Link"];
             edit: components["schemas"]["Link"];
             delete: components["schemas"]["Link"];
-            rotate: components["schemas"]["Link"];
-            ping: components["schemas"]["Link"];
-            replay: components["schemas"]["Link"];
-            deliveries: components["schemas"]["Link"];
+            conflicts?: components["schemas"]["Link"];
+        };
+        /** @description A bay that is not bookable has no gaps. */
+        BayAvailabilityBay: {
+            id: string;
+            name: string;
+            bookable: boolean;
+        };
+        /** @description The owning location. */
+        BayAvailabilityLocation: {
+            id: string;
+            name: string;
+            facilityId: string;
+            timeZone: string;
+        };
+        HoldLinks: {
+            self: components["schemas"]["Link"];
+            edit: components["schemas"]["Link"];
+            delete: components["schemas"]["Link"];
+            book: components["schemas"]["Link"];
         };
         FacilityWebhookListItems: {
             /** @description Webhook ID. */
@@ -1689,94 +1777,6 @@ export interface components {
             modified: number;
             actor: components["schemas"]["Actor"];
             booking: components["schemas"]["BookingItem"];
-        };
-        /** @description conflicts is a search for the bookings in the way; left out above 500 bays. */
-        ClosureLinks: {
-            self: components["schemas"]["Link"];
-            edit: components["schemas"]["Link"];
-            delete: components["schemas"]["Link"];
-            conflicts?: components["schemas"]["Link"];
-        };
-        /** @description A bay that is not bookable has no gaps. */
-        BayAvailabilityBay: {
-            id: string;
-            name: string;
-            bookable: boolean;
-        };
-        /** @description The owning location. */
-        BayAvailabilityLocation: {
-            id: string;
-            name: string;
-            facilityId: string;
-            timeZone: string;
-        };
-        HoldLinks: {
-            self: components["schemas"]["Link"];
-            edit: components["schemas"]["Link"];
-            delete: components["schemas"]["Link"];
-            book: components["schemas"]["Link"];
-        };
-        BookingGroupLinks: {
-            self: components["schemas"]["Link"];
-            delete: components["schemas"]["Link"];
-        };
-        ReplaceBookingGroupBookings: {
-            /**
-             * Format: uuid
-             * @description A booking of the group, which the entry changes.
-             */
-            id?: string;
-            /** @description Reference owned by the client; unique over the service. */
-            externalBookingId?: string;
-            /** @description Groups bookings of one user session. */
-            correlationId?: string;
-            /** @description Bay to book. */
-            bayId: string;
-            /** @description Alias of the user who makes the booking. */
-            userAlias: string;
-            /**
-             * Format: date-time
-             * @description Start, in UTC unless it has a zone; digits beyond milliseconds are cut.
-             */
-            startDate: string;
-            /**
-             * Format: date-time
-             * @description End, not before the start and not in the past.
-             */
-            endDate: string;
-            /** @description Fields of your own, 20 at most. A PUT without it keeps the fields; null or {} removes them. */
-            metadata?: {
-                [key: string]: string;
-            } | null;
-            /** @description A hold of the client, which the booking uses up. */
-            holdId?: string;
-        };
-        BookingUsageLinks: {
-            self: components["schemas"]["Link"];
-        };
-        MeFacilities: {
-            /** @description Facility ID. */
-            id: string;
-            /** @description Facility name. */
-            name: string;
-            /** @description Time zone of the facility, such as Europe/Copenhagen. */
-            timeZone: string;
-        };
-        MeLinks: {
-            self: components["schemas"]["Link"];
-        };
-        /** @description What the texts say, for programs. */
-        ErrorItemContextData: {
-            /** @description In errors of a booking; "" where there is none. */
-            externalBookingId?: string;
-            /** @description In errors of a group: the position of the booking, from 0. */
-            index?: number;
-            /** @description The parameter, or the path of a field inside the body. */
-            field?: string;
-            /** @description When the conflicting hold ends, UTC. */
-            heldUntil?: string;
-            /** @description The reason of the closure, blocked without a reason, or closed outside opening hours. */
-            closure?: string;
         };
     };
     responses: {

@@ -57,22 +57,25 @@ const changeFields = {
 } as const;
 
 const deletedSchema = {
+  title: 'BookingChangeDeleted',
   type: 'object',
   required: ['state', 'kind', 'id', 'modified', 'actor'],
   additionalProperties: false,
   properties: { state: { const: 'deleted' }, ...changeFields },
 } as const;
 
-/** Returns the schemas of the feed, by their name in the OpenAPI document. `bookingItem` is a booking in a list. */
-export function changeComponents(bookingItem: Schema) {
+/** `bookingItem` is the schema of a booking in a list. */
+function feedSchema(bookingItem: Schema) {
   const updatedSchema = {
+    title: 'BookingChangeUpdated',
     type: 'object',
     required: ['state', 'kind', 'id', 'modified', 'actor', 'data'],
     additionalProperties: false,
     properties: { state: { const: 'updated' }, ...changeFields, data: bookingItem },
   } as const;
-  const changeSchema = { oneOf: [updatedSchema, deletedSchema] } as const;
-  const listSchema = {
+  const changeSchema = { title: 'BookingChange', oneOf: [updatedSchema, deletedSchema] } as const;
+  return {
+    title: 'BookingChangeList',
     type: 'object',
     required: ['items', 'next', '_links'],
     additionalProperties: false,
@@ -82,16 +85,10 @@ export function changeComponents(bookingItem: Schema) {
       _links: linksSchema('self', 'next'),
     },
   } as const;
-  return {
-    BookingChangeList: listSchema,
-    BookingChange: changeSchema,
-    BookingChangeUpdated: updatedSchema,
-    BookingChangeDeleted: deletedSchema,
-  };
 }
 
 export interface FeedEndpointServices extends FeedServices {
-  readonly listSchema: Schema;
+  readonly bookingItemSchema: Schema;
   readonly bookingExample: { readonly id: string };
 }
 
@@ -120,7 +117,7 @@ export function createFeedEndpoints(services: FeedEndpointServices) {
       success: {
         status: 200,
         description: 'A page of changes.',
-        schema: services.listSchema,
+        schema: feedSchema(services.bookingItemSchema),
         example: changeListExample(services),
         headers: { 'Preference-Applied': { description: 'The wait in force, such as wait=25.', schema: string } },
       },

@@ -1,7 +1,7 @@
 // Describes and handles the endpoints of the history of one booking and of a facility.
 
 import { findReversedIntervalErrors, parseDates } from '@bay-booking/common/date-times';
-import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import { type EndpointResponse, named, namedSchema } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { PageRequest } from '@bay-booking/common/page';
 import { textSchema } from '@bay-booking/common/text';
@@ -19,7 +19,7 @@ import {
   listSchema,
   pageRequest,
 } from '../../http/pagination.ts';
-import { dateTimeSchema as dateTime, idsSchema, responseSchema } from '../../http/schemas.ts';
+import { dateTimeSchema as dateTime, idsSchema } from '../../http/schemas.ts';
 import type { FeedStore } from '../feed/store.ts';
 import type { BookingState } from '../log.ts';
 import { changeActions } from '../log.ts';
@@ -28,7 +28,7 @@ import type { HistoryEntry, HistoryStore } from './store.ts';
 
 const action = { type: 'string', enum: changeActions } as const;
 
-const changedFieldSchema = responseSchema({
+const changedFieldSchema = namedSchema('ChangedField', {
   from: { description: 'The value before the change. Null if there was none.' },
   to: { description: 'The value after the change. Null if there is none.' },
 });
@@ -66,25 +66,15 @@ const historyQuerySchema = listQuerySchema(
   defaultPageSizes.history,
 );
 
-const bookingEntrySchema = responseSchema(entryFields);
-const facilityEntrySchema = responseSchema({
+const bookingEntrySchema = namedSchema('BookingHistoryEntry', entryFields);
+const facilityEntrySchema = namedSchema('HistoryEntry', {
   bookingId: { type: 'string', format: 'uuid', description: 'Booking ID.' },
   facilityId: { type: 'string', description: 'The facility of the booking.' },
   ...entryFields,
 });
 
-const bookingHistorySchema = listSchema(bookingEntrySchema);
-const historySchema = listSchema(facilityEntrySchema);
-
-/** The schemas that are components of the OpenAPI document, by their name in the document. */
-export const historyComponents = {
-  Actor: actorSchema,
-  ChangedField: changedFieldSchema,
-  BookingHistoryEntry: bookingEntrySchema,
-  BookingHistory: bookingHistorySchema,
-  HistoryEntry: facilityEntrySchema,
-  History: historySchema,
-} as const;
+const bookingHistorySchema = named('BookingHistory', listSchema(bookingEntrySchema));
+const historySchema = named('History', listSchema(facilityEntrySchema));
 
 const tag = 'Bookings';
 

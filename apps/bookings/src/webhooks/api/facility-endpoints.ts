@@ -1,5 +1,6 @@
 // Describes and handles the endpoints that staff use to list the webhooks of a facility and to remove the facility
 // from a webhook.
+import { named } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import type { AuditLog } from '../../audit-log.ts';
 import type { CallerRequest } from '../../auth/caller.ts';
@@ -30,9 +31,7 @@ const facilityWebhookSchema = responseSchema({
   createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
 });
 
-export const facilityWebhookListSchema = listSchema(facilityWebhookSchema);
-
-export const facilityWebhookComponents = { FacilityWebhookList: facilityWebhookListSchema } as const;
+const facilityWebhookListSchema = named('FacilityWebhookList', listSchema(facilityWebhookSchema));
 
 const params = { id: { description: 'Facility ID.', schema: string, example: 'fac-north' } } as const;
 const listPath = (facilityId: string): string => `/api/facilities/${encodeURIComponent(facilityId)}/webhooks`;

@@ -1,5 +1,5 @@
 // Defines the JSON Schemas of webhooks, of their deliveries and of the events that receivers get, with examples.
-import type { Schema } from '@bay-booking/common/endpoint';
+import { named, namedSchema, type Schema } from '@bay-booking/common/endpoint';
 import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import type { DocumentedWebhook } from '@bay-booking/common/openapi';
 import { textSchema } from '@bay-booking/common/text';
@@ -31,6 +31,7 @@ export const facilityIds = idsSchema('The facilities whose events are sent; by d
 const description = { ...textSchema, description: 'A note of the client.' } as const;
 
 export const createWebhookSchema = {
+  title: 'CreateWebhook',
   type: 'object',
   required: ['url'],
   properties: { url, events, facilityIds, description },
@@ -38,6 +39,7 @@ export const createWebhookSchema = {
 
 export const updateWebhookSchema = {
   ...createWebhookSchema,
+  title: 'UpdateWebhook',
   properties: {
     ...createWebhookSchema.properties,
     state: { type: 'string', enum: ['active', 'paused'], description: 'active also enables a disabled webhook.' },
@@ -63,22 +65,23 @@ const webhookFields = {
   failingSince: { ...nullableDateTime, description: 'The first failed attempt since the last successful one.' },
   createdAt: { ...dateTime, description: 'Creation timestamp, UTC.' },
   lastUpdatedAt: { ...dateTime, description: 'Last modification timestamp, UTC.' },
-  _links: linksSchema('self', 'edit', 'delete', 'rotate', 'ping', 'replay', 'deliveries'),
+  _links: named('WebhookLinks', linksSchema('self', 'edit', 'delete', 'rotate', 'ping', 'replay', 'deliveries')),
 } as const;
 
-export const webhookSchema = responseSchema(webhookFields);
+export const webhookSchema = namedSchema('Webhook', webhookFields);
 
 /** The response when a webhook is registered, and when its secret is rotated. */
-export const webhookWithSecretSchema = responseSchema({
+export const webhookWithSecretSchema = namedSchema('WebhookWithSecret', {
   ...webhookFields,
   url,
   secret: { type: 'string', description: 'Verifies signatures. The service returns it only in this response.' },
 });
 
-export const webhookListSchema = listSchema(webhookSchema);
+export const webhookListSchema = named('WebhookList', listSchema(webhookSchema));
 export const webhookQuerySchema = listQuerySchema({}, defaultPageSizes.webhooks);
 
 export const replaySchema = {
+  title: 'ReplayWebhook',
   type: 'object',
   required: ['facilityId', 'afterChangeNumber'],
   properties: {
@@ -93,14 +96,15 @@ export const replaySchema = {
   },
 } as const;
 
-export const replayResultSchema = responseSchema({
+export const replayResultSchema = namedSchema('ReplayResult', {
   events: { type: 'integer', minimum: 0, description: 'The number of events that are sent, at most 10,000.' },
   next: {
     type: nullable('integer'),
     description: 'The number after which the next replay continues; null if nothing is left.',
   },
 });
-const deliverySchema = responseSchema({
+
+const deliverySchema = namedSchema('Delivery', {
   id: { type: 'string', description: 'The webhook-id of the delivery.' },
   type: { type: 'string', enum: [...bookingEvents, 'webhook.ping'], description: 'The event.' },
   facilityId: { type: nullable('string'), description: 'The facility of the booking; null for a ping.' },
@@ -124,7 +128,7 @@ const deliverySchema = responseSchema({
   nextAttemptAt: { ...nullableDateTime, description: 'The time of the next attempt; null if there is none.' },
 });
 
-export const deliveryListSchema = listSchema(deliverySchema);
+export const deliveryListSchema = named('DeliveryList', listSchema(deliverySchema));
 
 export const deliveryQuerySchema = listQuerySchema(
   {
@@ -132,19 +136,6 @@ export const deliveryQuerySchema = listQuerySchema(
   },
   defaultPageSizes.deliveries,
 );
-
-/** The schemas that are components of the OpenAPI document, by their name in the document. */
-export const webhookComponents = {
-  Webhook: webhookSchema,
-  WebhookWithSecret: webhookWithSecretSchema,
-  WebhookList: webhookListSchema,
-  CreateWebhook: createWebhookSchema,
-  UpdateWebhook: updateWebhookSchema,
-  ReplayWebhook: replaySchema,
-  ReplayResult: replayResultSchema,
-  DeliveryList: deliveryListSchema,
-  Delivery: deliverySchema,
-} as const;
 
 export const webhookBodyExample = {
   url: 'https://partner.example/hooks',
@@ -179,8 +170,8 @@ export const params = { id: { description: 'Webhook ID.', schema: string, exampl
 const timestamp = { ...dateTime, description: 'When the change was made.' } as const;
 
 /** `bookingItem` is the schema of a booking in a list. */
-export function bookingEventSchema(bookingItem: Schema) {
-  return responseSchema({
+function bookingEventSchema(bookingItem: Schema) {
+  return namedSchema('BookingEvent', {
     type: { type: 'string', enum: bookingEvents, description: 'What happened.' },
     timestamp,
     data: responseSchema({
@@ -192,7 +183,7 @@ export function bookingEventSchema(bookingItem: Schema) {
   });
 }
 
-export const pingEventSchema = responseSchema({
+const pingEventSchema = namedSchema('PingEvent', {
   type: { const: 'webhook.ping' },
   timestamp: { ...timestamp, description: 'When the ping was requested.' },
   data: { type: 'object', additionalProperties: false, description: 'Empty.' },
@@ -204,15 +195,17 @@ const summaries = {
   'booking.deleted': 'A booking was deleted, or moved to another facility',
 } as const;
 
-export function documentedWebhooks(bookingEvent: Schema, bookingExample: object): readonly DocumentedWebhook[] {
+/** `bookingItem` is the schema of a booking in a list. */
+export function documentedWebhooks(bookingItem: Schema, bookingExample: object): readonly DocumentedWebhook[] {
   const exampleTime = '2026-04-30T18:21:07.123Z';
+  const body = bookingEventSchema(bookingItem);
   return [
     ...bookingEvents.map((name, index) => ({
       name,
       summary: summaries[name],
       description:
         'Changes in quick succession arrive as one event with the latest state; `booking.deleted` has the last state.',
-      body: bookingEvent,
+      body,
       bodyExample: {
         type: name,
         timestamp: exampleTime,
