@@ -9,7 +9,7 @@ import type { Database } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller } from '../auth/caller.ts';
 import { badRequest, problemOf, problemsOf } from '../errors.ts';
-import { defineEndpoint, pageSuccess } from '../http/endpoint-parts.ts';
+import { defineEndpoint, type EndpointServices, pageSuccess } from '../http/endpoint-parts.ts';
 import {
   defaultPageSizes,
   type ListRequest,
@@ -77,8 +77,7 @@ type AvailabilityQuery = Partial<FromSchema<typeof availabilityQuerySchema>>;
 
 const gapExample = { start: Date.parse('2030-05-01T08:00:00.000Z'), end: Date.parse('2030-05-01T10:30:00.000Z') };
 
-export interface AvailabilityServices {
-  readonly link: MakeLink;
+interface AvailabilityServices extends EndpointServices {
   readonly db: Database;
   readonly places: PlacesStore;
   /** Finds a live hold of the caller. */

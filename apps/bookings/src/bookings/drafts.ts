@@ -6,12 +6,13 @@ import { parseDates } from '@bay-booking/common/date-times';
 import type { ApiError, ApiProblem } from '@bay-booking/common/errors';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller } from '../auth/caller.ts';
-import { type BookingLimits, problemsOfReservation, validateReservation } from '../availability/reservation.ts';
+import { problemsOfReservation, validateReservation } from '../availability/reservation.ts';
 import type { Conflict } from '../availability/rule.ts';
 import { newTaggedId } from '../database/tagged-id.ts';
 import { badRequest, problemsOf } from '../errors.ts';
 import type { Hold } from '../holds/hold.ts';
 import type { HoldStore } from '../holds/store.ts';
+import type { EndpointServices } from '../http/endpoint-parts.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { contains, intervalOf } from '../time/interval.ts';
 import {
@@ -25,8 +26,7 @@ import {
 import { createFields, type Metadata, pick, updateFields } from './storage/columns.ts';
 import type { BookingStore, Writes } from './storage/store.ts';
 
-export interface DraftServices {
-  readonly config: BookingLimits;
+export interface WriteServices extends EndpointServices {
   readonly store: BookingStore;
   readonly holds: HoldStore;
   readonly catalogue: Catalogue;
@@ -49,7 +49,7 @@ interface DraftOptions {
 
 /** @throws {ApiError} 400 with every error that was found */
 export async function validateDrafts(
-  services: DraftServices,
+  services: WriteServices,
   requests: readonly BookingRequest[],
   options: DraftOptions,
 ): Promise<readonly Draft[]> {

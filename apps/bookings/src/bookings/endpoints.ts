@@ -28,10 +28,10 @@ import {
   updateBookingSchema,
   updateExample,
 } from './booking.ts';
-import { newBooking, validateDrafts, writeDrafts } from './drafts.ts';
+import { newBooking, validateDrafts, type WriteServices, writeDrafts } from './drafts.ts';
 import { type ListServices, listUpcomingBookings, searchBookings } from './list.ts';
 import { searchQuerySchema } from './search/filters.ts';
-import { deleteBooking, findBooking, updateBooking, type WriteServices } from './write.ts';
+import { deleteBooking, findBooking, updateBooking } from './write.ts';
 
 const tag = 'Bookings';
 const errorContext = errorContextOf({});

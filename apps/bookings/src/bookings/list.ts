@@ -1,22 +1,18 @@
 // Handles GET /api/bookings and GET /api/bays/{id}/upcoming-bookings: searches bookings and returns a page.
+
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
 import type { PageRequest } from '@bay-booking/common/page';
 import { isText } from '@bay-booking/common/text';
 import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
+import type { EndpointServices } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { bookingItem } from './booking.ts';
 import { type BookingFilter, mergeSearch, type SearchBody, type SearchQuery } from './search/filter.ts';
 import type { SearchResult, SearchStore } from './search/store.ts';
 
-export interface ListServices {
-  readonly now: () => Date;
-  readonly link: MakeLink;
-  readonly searches: SearchStore;
-  readonly catalogue: Catalogue;
-}
+export type ListServices = EndpointServices & { readonly searches: SearchStore; readonly catalogue: Catalogue };
 
 type UpcomingQuery = Partial<PageRequest> & { readonly todayOnly?: boolean };
 

@@ -1,17 +1,9 @@
-import type { MakeLink } from '@bay-booking/common/links';
-import type { Idempotency } from '@bay-booking/service/idempotency';
 import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { findLikelyFacilities, isUuid } from '../database/tagged-id.ts';
 import { apiError } from '../errors.ts';
 import { type Booking, type BookingRequest, bookingResponse, checkIfMatch } from './booking.ts';
-import { type DraftServices, validateDrafts, writeDrafts } from './drafts.ts';
+import { validateDrafts, type WriteServices, writeDrafts } from './drafts.ts';
 import { type BookingStore, lockOne } from './storage/store.ts';
-
-export interface WriteServices extends DraftServices {
-  readonly now: () => Date;
-  readonly link: MakeLink;
-  readonly idempotency: Idempotency;
-}
 
 export async function updateBooking(services: WriteServices, request: CallerRequest<unknown, BookingRequest['body']>) {
   const { store, link } = services;
@@ -29,7 +21,7 @@ export async function updateBooking(services: WriteServices, request: CallerRequ
   return bookingResponse(200, booking as Booking, link);
 }
 
-export async function deleteBooking(services: Pick<WriteServices, 'store' | 'now'>, request: CallerRequest) {
+export async function deleteBooking(services: WriteServices, request: CallerRequest) {
   const { id, at, check } = existingOf(services, request);
   await writeAtFacility(services.store, id, request.caller, (facilityId) =>
     services.store.write({ delete: [id], lock: lockOne(facilityId, id), check, at, sender: request }),
@@ -37,7 +29,7 @@ export async function deleteBooking(services: Pick<WriteServices, 'store' | 'now
   return { status: 204 };
 }
 
-function existingOf({ now }: Pick<WriteServices, 'now'>, { params, header }: CallerRequest) {
+function existingOf({ now }: WriteServices, { params, header }: CallerRequest) {
   // The database returns ids in lower case.
   const id = (params.id ?? '').toLowerCase();
   const check = ([booking]: readonly Booking[]): boolean => {

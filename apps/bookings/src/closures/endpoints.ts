@@ -1,9 +1,7 @@
 // Describes and handles the endpoints for closures (docs/behaviour.md, "Opening hours and closures").
 import { findReversedIntervalErrors, parseDates } from '@bay-booking/common/date-times';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
-import { type Idempotency, keyedRequest, newResponse } from '@bay-booking/service/idempotency';
-import type { AuditLog } from '../audit-log.ts';
+import { keyedRequest, newResponse } from '@bay-booking/service/idempotency';
 import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { isUuid, newTaggedId } from '../database/tagged-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
@@ -11,6 +9,7 @@ import {
   creationHeaders,
   defineEndpoint,
   deletionParts,
+  type EndpointServices,
   etagHeader,
   idempotencyKeyHeader,
   ifMatchHeader,
@@ -57,14 +56,7 @@ const params = {
   id: { description: 'Closure ID.', schema: string, example: closureExample.id },
 } as const;
 
-export interface ClosureServices {
-  readonly link: MakeLink;
-  readonly audit: AuditLog;
-  readonly now: () => Date;
-  readonly store: ClosureStore;
-  readonly idempotency: Idempotency;
-  readonly catalogue: Catalogue;
-}
+type ClosureServices = EndpointServices & { readonly store: ClosureStore; readonly catalogue: Catalogue };
 
 export function createClosureEndpoints({ store, idempotency, catalogue, link, audit, now: clock }: ClosureServices) {
   const example = closureResource(closureExample, link);

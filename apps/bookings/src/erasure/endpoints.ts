@@ -5,7 +5,7 @@ import { textSchema } from '@bay-booking/common/text';
 import type { CallerRequest } from '../auth/caller.ts';
 import { isUuid } from '../database/tagged-id.ts';
 import { badRequest, problemsOf } from '../errors.ts';
-import { defineEndpoint } from '../http/endpoint-parts.ts';
+import { defineEndpoint, type EndpointServices } from '../http/endpoint-parts.ts';
 import { idsSchema } from '../http/schemas.ts';
 import { type Erasure, maxErasedBookings } from './erase.ts';
 
@@ -29,10 +29,7 @@ interface EraseBody {
   readonly dryRun?: boolean;
 }
 
-export interface ErasureServices {
-  readonly now: () => Date;
-  readonly erasure: Erasure;
-}
+type ErasureServices = Pick<EndpointServices, 'now'> & { readonly erasure: Erasure };
 
 export function createErasureEndpoints(services: ErasureServices) {
   return [

@@ -1,6 +1,6 @@
 // Describes and handles the endpoints for groups of bookings (docs/behaviour.md, "Groups").
 import { createExample, newBookingExample, updateExample } from '../bookings/booking.ts';
-import type { WriteServices } from '../bookings/write.ts';
+import type { WriteServices } from '../bookings/drafts.ts';
 import { apiError } from '../errors.ts';
 import {
   creationHeaders,

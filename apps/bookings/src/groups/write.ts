@@ -8,9 +8,8 @@ import { type KeyedRequest, keyedRequest, newResponse } from '@bay-booking/servi
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { type Booking, bookingResource, etagOf, type NewBooking } from '../bookings/booking.ts';
-import { newBooking, validateDrafts, writeDrafts } from '../bookings/drafts.ts';
+import { newBooking, validateDrafts, type WriteServices, writeDrafts } from '../bookings/drafts.ts';
 import { lockGroup, type Writes } from '../bookings/storage/store.ts';
-import type { WriteServices } from '../bookings/write.ts';
 import { findLikelyFacilities, isUuid, newTaggedId } from '../database/tagged-id.ts';
 import { apiError } from '../errors.ts';
 import { memberOf, requestsOfMembers } from './members.ts';

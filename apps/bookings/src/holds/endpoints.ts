@@ -1,15 +1,20 @@
 // Describes and handles the endpoints for holds (docs/behaviour.md, "Holds").
 import { type EndpointResponse, namedSchema } from '@bay-booking/common/endpoint';
-import { linksSchema, type MakeLink } from '@bay-booking/common/links';
+import { linksSchema } from '@bay-booking/common/links';
 import { textSchema } from '@bay-booking/common/text';
-import { type Idempotency, keyedRequest, newResponse } from '@bay-booking/service/idempotency';
+import { keyedRequest, newResponse } from '@bay-booking/service/idempotency';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller, CallerRequest } from '../auth/caller.ts';
-import { type BookingLimits, problemsOfReservation, validateReservation } from '../availability/reservation.ts';
-import type { Config } from '../config.ts';
+import { problemsOfReservation, validateReservation } from '../availability/reservation.ts';
 import { newTaggedId } from '../database/tagged-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import { defineEndpoint, idempotencyKeyHeader, locationHeader, string } from '../http/endpoint-parts.ts';
+import {
+  defineEndpoint,
+  type EndpointServices,
+  idempotencyKeyHeader,
+  locationHeader,
+  string,
+} from '../http/endpoint-parts.ts';
 import { dateTimeSchema as dateTime } from '../http/schemas.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { type Hold, holdPath, holdResource, holdSeconds } from './hold.ts';
@@ -158,14 +163,7 @@ export function createHoldEndpoints(services: HoldServices) {
   ];
 }
 
-export interface HoldServices {
-  readonly config: BookingLimits & Pick<Config, 'holdsPerOwner'>;
-  readonly now: () => Date;
-  readonly link: MakeLink;
-  readonly store: HoldStore;
-  readonly idempotency: Idempotency;
-  readonly catalogue: Catalogue;
-}
+type HoldServices = EndpointServices & { readonly store: HoldStore; readonly catalogue: Catalogue };
 
 function createHold(
   services: HoldServices,

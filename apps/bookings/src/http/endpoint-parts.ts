@@ -1,9 +1,22 @@
 // Defines what the descriptions of several endpoints share: headers, responses and fields.
 import { endpointDefiner, type Schema, type SuccessDescription } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
+import type { Idempotency } from '@bay-booking/service/idempotency';
+import type { AuditLog } from '../audit-log.ts';
 import type { Caller } from '../auth/caller.ts';
+import type { Config } from '../config.ts';
 import { responseSchema } from './schemas.ts';
 
 export const defineEndpoint = endpointDefiner<Caller>();
+
+/** What the endpoints of every subject may use, besides the stores that they name. */
+export interface EndpointServices {
+  readonly config: Config;
+  readonly link: MakeLink;
+  readonly audit: AuditLog;
+  readonly now: () => Date;
+  readonly idempotency: Idempotency;
+}
 
 export const string = { type: 'string' } as const;
 

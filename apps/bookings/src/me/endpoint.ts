@@ -1,8 +1,8 @@
 // Describes and handles GET /api/me, which returns what the access token allows.
 import { namedSchema } from '@bay-booking/common/endpoint';
-import { linksSchema, type MakeLink } from '@bay-booking/common/links';
+import { linksSchema } from '@bay-booking/common/links';
 import type { Caller } from '../auth/caller.ts';
-import { defineEndpoint, string } from '../http/endpoint-parts.ts';
+import { defineEndpoint, type EndpointServices, string } from '../http/endpoint-parts.ts';
 import { dateTimeSchema, responseSchema } from '../http/schemas.ts';
 import type { Facility, PlacesStore } from '../places/store.ts';
 
@@ -34,7 +34,7 @@ const callerExample: TokenDescription = {
   expiresAt: Date.UTC(2030, 4, 1, 10) / 1000,
 };
 
-export function createMeEndpoint({ places, link }: { readonly places: PlacesStore; readonly link: MakeLink }) {
+export function createMeEndpoint({ places, link }: EndpointServices & { readonly places: PlacesStore }) {
   const resourceOf = ({ clientId, subject, scopes, expiresAt }: TokenDescription, facilities: readonly Facility[]) => ({
     clientId,
     subject,

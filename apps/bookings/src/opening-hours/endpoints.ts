@@ -3,10 +3,16 @@ import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { isText, textSchema } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
-import type { AuditLog } from '../audit-log.ts';
 import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import { defineEndpoint, deletionParts, etagHeader, ifMatchHeader, ifNoneMatchHeader } from '../http/endpoint-parts.ts';
+import {
+  defineEndpoint,
+  deletionParts,
+  type EndpointServices,
+  etagHeader,
+  ifMatchHeader,
+  ifNoneMatchHeader,
+} from '../http/endpoint-parts.ts';
 import { checkResourceEtag, versionedResponse } from '../http/response.ts';
 import { knownFields, type OpeningHours } from './hours.ts';
 import { openingHoursSchema, setOpeningHoursSchema } from './schema.ts';
@@ -16,12 +22,6 @@ const path = '/api/booking-locations/{id}/opening-hours';
 const tag = 'Opening hours and closures';
 const params = { id: { description: 'Location ID.', schema: textSchema, example: 'loc-north-1' } } as const;
 
-export interface OpeningHoursServices {
-  readonly link: MakeLink;
-  readonly audit: AuditLog;
-  readonly store: OpeningHoursStore;
-}
-
 const hoursExample: OpeningHours = {
   weekly: {
     monday: [{ opens: '07:00', closes: '22:00' }],
@@ -30,7 +30,7 @@ const hoursExample: OpeningHours = {
   exceptions: [{ date: '2030-12-24', hours: [] }],
 };
 
-export function createOpeningHoursEndpoints({ store, link, audit }: OpeningHoursServices) {
+export function createOpeningHoursEndpoints({ store, link, audit }: EndpointServices & { store: OpeningHoursStore }) {
   const example = openingHoursResource(
     { facilityId: 'fac-north', locationId: 'loc-north-1', timeZone: 'Europe/Copenhagen', hours: hoursExample },
     link,

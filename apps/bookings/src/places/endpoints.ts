@@ -1,10 +1,15 @@
 // Describes and handles the endpoints for locations and bays.
-import type { MakeLink } from '@bay-booking/common/links';
 import { isText, textSchema } from '@bay-booking/common/text';
 import type { Database } from '@bay-booking/service/database/database';
-import type { AuditLog } from '../audit-log.ts';
 import { apiError } from '../errors.ts';
-import { defineEndpoint, etagHeader, ifMatchHeader, ifNoneMatchHeader, pageSuccess } from '../http/endpoint-parts.ts';
+import {
+  defineEndpoint,
+  type EndpointServices,
+  etagHeader,
+  ifMatchHeader,
+  ifNoneMatchHeader,
+  pageSuccess,
+} from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
 import { checkResourceEtag, versionedResponse } from '../http/response.ts';
 import { updateBay } from './record.ts';
@@ -34,14 +39,12 @@ const baySuccess = {
 
 const locationQueryExample = { ids: ['loc-north-1'], facilityIds: ['fac-north'] };
 const bayQueryExample = { locationId: 'loc-north-1' };
-export interface PlacesServices {
-  readonly link: MakeLink;
-  readonly db: Database;
-  readonly audit: AuditLog;
-  readonly store: PlacesStore;
-}
-
-export function createPlacesEndpoints({ db, store, link, audit }: PlacesServices) {
+export function createPlacesEndpoints({
+  db,
+  store,
+  link,
+  audit,
+}: EndpointServices & { db: Database; store: PlacesStore }) {
   const { locationId, locationName, facilityId, timeZone } = bayExample;
   const locationExample = locationResource({ id: locationId, name: locationName, facilityId, timeZone }, link);
 

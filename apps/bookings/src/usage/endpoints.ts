@@ -1,12 +1,11 @@
 // Describes and handles GET /api/booking-usage (docs/behaviour.md, "Usage").
 import { findLengthErrors, parseDates } from '@bay-booking/common/date-times';
 import { namedSchema } from '@bay-booking/common/endpoint';
-import { linksSchema, type MakeLink } from '@bay-booking/common/links';
+import { linksSchema } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { textSchema } from '@bay-booking/common/text';
 import { selectFacility } from '../changes/select-facility.ts';
-import type { Config } from '../config.ts';
-import { defineEndpoint } from '../http/endpoint-parts.ts';
+import { defineEndpoint, type EndpointServices } from '../http/endpoint-parts.ts';
 import { dateTimeSchema, idsSchema } from '../http/schemas.ts';
 import type { PlacesStore } from '../places/store.ts';
 import { countUsage, type UsageItem } from './count.ts';
@@ -58,12 +57,7 @@ const usageSchema = namedSchema('BookingUsage', {
   _links: linksSchema('self'),
 });
 
-export interface UsageServices {
-  readonly link: MakeLink;
-  readonly config: Pick<Config, 'baseUrl'>;
-  readonly places: PlacesStore;
-  readonly usage: UsageStore;
-}
+type UsageServices = EndpointServices & { readonly places: PlacesStore; readonly usage: UsageStore };
 
 const queryExample = {
   facilityId: 'fac-north',

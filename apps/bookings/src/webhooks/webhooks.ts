@@ -1,17 +1,14 @@
 // Creates and connects the parts of webhooks: the endpoints, the feeder (creates deliveries for changes), the worker
 // (sends the deliveries) and the periodic jobs.
-import type { MakeLink } from '@bay-booking/common/links';
 import type { Database } from '@bay-booking/service/database/database';
-import type { Idempotency } from '@bay-booking/service/idempotency';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
 import { createOutboundClient } from '@bay-booking/service/outbound/client';
 import { createSecretBox } from '@bay-booking/service/secret-box';
 import { Counter, Gauge } from 'prom-client';
-import type { AuditLog } from '../audit-log.ts';
 import type { FeedStore } from '../changes/feed/store.ts';
 import type { BookingState } from '../changes/log.ts';
-import type { Config } from '../config.ts';
+import type { EndpointServices } from '../http/endpoint-parts.ts';
 import { createDeliveryEndpoints } from './api/delivery-endpoints.ts';
 import { createWebhookEndpoints } from './api/endpoints.ts';
 import { createFacilityWebhookEndpoints } from './api/facility-endpoints.ts';
@@ -27,27 +24,22 @@ const dayMilliseconds = 86_400_000;
 /** How long ended deliveries are listed, in milliseconds. */
 const deliveryLifetime = 30 * dayMilliseconds;
 
-export interface WebhookOptions {
-  readonly config: Pick<Config, 'baseUrl' | 'webhookAllowNetworks'>;
+interface WebhookOptions extends EndpointServices {
   readonly metrics: Metrics;
-  readonly link: MakeLink;
-  readonly audit: AuditLog;
-  readonly now: () => Date;
   readonly db: Database;
   /** The first key encrypts the signing secrets. The other keys only decrypt secrets that they encrypted earlier. */
   readonly keys: readonly Buffer[];
   /** Returns a booking as an item of a list. */
   readonly bookingItem: (state: BookingState) => object;
   readonly feed: FeedStore;
-  readonly idempotency: Idempotency;
   readonly logger: Logger;
 }
 
 export function connectWebhooks(options: WebhookOptions) {
-  const { db, keys, bookingItem, feed, idempotency, logger, metrics, link, audit, now } = options;
-  const { baseUrl, webhookAllowNetworks: allowNetworks } = options.config;
+  const { db, keys, bookingItem, feed, metrics, now } = options;
   // The worker limits the concurrent attempts of each webhook. Many webhooks may have the same host, so the limit of
   // connections to a host is high.
+  const allowNetworks = options.config.webhookAllowNetworks;
   const outbound = createOutboundClient({ allowNetworks, maxConnectionsPerHost: 2_000 });
   const secretBox = createSecretBox(keys);
   const store = createWebhookStore(db);
@@ -57,33 +49,14 @@ export function connectWebhooks(options: WebhookOptions) {
   /** Undefined until `start` is called. */
   let worker: Worker | undefined;
   const wakeWorker = (): void => worker?.wake();
+  const resend = createResend({ db, feed, bookingItem });
+  const services = { ...options, store, deliveries, cursors, resend, secretBox, outbound, wakeWorker };
 
   return {
     endpoints: [
-      ...createWebhookEndpoints({
-        store,
-        feed,
-        idempotency,
-        secretBox,
-        outbound,
-        wakeWorker,
-        baseUrl,
-        link,
-        audit,
-        now,
-      }),
-      ...createDeliveryEndpoints({
-        store,
-        deliveries,
-        cursors,
-        resend: createResend({ db, feed, bookingItem }),
-        feed,
-        wakeWorker,
-        baseUrl,
-        link,
-        now,
-      }),
-      ...createFacilityWebhookEndpoints({ store, link, audit }),
+      ...createWebhookEndpoints(services),
+      ...createDeliveryEndpoints(services),
+      ...createFacilityWebhookEndpoints(services),
     ],
     periodicJobs: [
       {
@@ -91,16 +64,12 @@ export function connectWebhooks(options: WebhookOptions) {
         intervalMs: 900_000,
         run: () => deliveries.deleteExpired(new Date(now().getTime() - deliveryLifetime)),
       },
-      {
-        name: 'webhook secrets',
-        intervalMs: 60_000,
-        run: () => reencryptSecrets({ store, secretBox, logger }),
-      },
+      { name: 'webhook secrets', intervalMs: 60_000, run: () => reencryptSecrets(services) },
     ],
     /** Begins to deliver events. Returns a function that stops the deliveries. */
     start: () => {
-      worker = startWorker({ now, store: deliveries, secretBox, outbound, countOutcome, logger });
-      const feeder = startFeeder({ now, cursors, feed, bookingItem, wakeWorker, logger });
+      worker = startWorker({ ...services, store: deliveries, countOutcome });
+      const feeder = startFeeder(services);
       return async () => {
         await Promise.all([feeder.stop(), worker?.stop()]);
         outbound.close();

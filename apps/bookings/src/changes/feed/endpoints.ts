@@ -1,7 +1,7 @@
 // Describes and handles GET /api/booking-changes: returns a page of the change feed (OpenActive Realtime Paged Data
 // Exchange 1.0). If the page is empty and the client has sent `Prefer: wait`, the handler first waits for a change.
 import type { EndpointResponse, Schema } from '@bay-booking/common/endpoint';
-import { linksSchema, type MakeLink } from '@bay-booking/common/links';
+import { linksSchema } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { textSchema } from '@bay-booking/common/text';
 import { waitSecondsOf } from '@bay-booking/service/http/api/preferences';
@@ -9,9 +9,8 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { revokedError } from '../../auth/access-token.ts';
 import type { CallerRequest } from '../../auth/caller.ts';
 import type { Revocations } from '../../auth/revocations.ts';
-import type { Config } from '../../config.ts';
 import { apiError } from '../../errors.ts';
-import { actorExample, actorSchema, defineEndpoint, string } from '../../http/endpoint-parts.ts';
+import { actorExample, actorSchema, defineEndpoint, type EndpointServices, string } from '../../http/endpoint-parts.ts';
 import type { BookingState } from '../log.ts';
 import { selectFacility } from '../select-facility.ts';
 import type { ChangeWatcher } from './change-watcher.ts';
@@ -87,12 +86,17 @@ function feedSchema(bookingItem: Schema) {
   } as const;
 }
 
-export interface FeedEndpointServices extends FeedServices {
+interface FeedServices extends EndpointServices {
   readonly bookingItemSchema: Schema;
   readonly bookingExample: { readonly id: string };
+  readonly feed: FeedStore;
+  readonly changeWatcher: ChangeWatcher;
+  readonly revocations: Pick<Revocations, 'isRevoked'>;
+  /** Returns a booking as an item of a list. */
+  readonly bookingItem: (state: BookingState) => object;
 }
 
-export function createFeedEndpoints(services: FeedEndpointServices) {
+export function createFeedEndpoints(services: FeedServices) {
   return [
     defineEndpoint({
       operationId: 'listBookingChanges',
@@ -129,7 +133,7 @@ export function createFeedEndpoints(services: FeedEndpointServices) {
   ];
 }
 
-function changeListExample({ bookingExample, config: { baseUrl } }: FeedEndpointServices) {
+function changeListExample({ bookingExample, config: { baseUrl } }: FeedServices) {
   const addressAfter = (number: number) =>
     `${baseUrl}/api/booking-changes?facilityId=fac-north&afterChangeNumber=${number}&removed=0&limit=500`;
   const deletedId = '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1e';
@@ -151,16 +155,6 @@ function changeListExample({ bookingExample, config: { baseUrl } }: FeedEndpoint
       next: { method: 'GET', href: addressAfter(4712) },
     },
   };
-}
-
-interface FeedServices {
-  readonly config: Pick<Config, 'baseUrl'>;
-  readonly link: MakeLink;
-  readonly feed: FeedStore;
-  readonly changeWatcher: ChangeWatcher;
-  readonly revocations: Pick<Revocations, 'isRevoked'>;
-  /** Returns a booking as an item of a list. */
-  readonly bookingItem: (state: BookingState) => object;
 }
 
 type FeedRequest = CallerRequest<FromSchema<typeof feedQuerySchema>>;

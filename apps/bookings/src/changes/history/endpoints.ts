@@ -2,15 +2,20 @@
 
 import { findReversedIntervalErrors, parseDates } from '@bay-booking/common/date-times';
 import { type EndpointResponse, named, namedSchema } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
 import type { PageRequest } from '@bay-booking/common/page';
 import { textSchema } from '@bay-booking/common/text';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { CallerRequest } from '../../auth/caller.ts';
-import type { Config } from '../../config.ts';
 import { isUuid } from '../../database/tagged-id.ts';
 import { apiError } from '../../errors.ts';
-import { actorExample, actorSchema, defineEndpoint, pageSuccess, string } from '../../http/endpoint-parts.ts';
+import {
+  actorExample,
+  actorSchema,
+  defineEndpoint,
+  type EndpointServices,
+  pageSuccess,
+  string,
+} from '../../http/endpoint-parts.ts';
 import {
   defaultPageSizes,
   listExample,
@@ -78,11 +83,15 @@ const historySchema = named('History', listSchema(facilityEntrySchema));
 
 const tag = 'Bookings';
 
-export interface HistoryEndpointServices extends HistoryServices {
+interface HistoryServices extends EndpointServices {
   readonly bookingExample: { readonly id: string };
+  readonly history: HistoryStore;
+  readonly feed: Pick<FeedStore, 'numberChanges'>;
+  /** Returns a booking as an item of a list. */
+  readonly bookingItem: (state: BookingState) => object;
 }
 
-export function createHistoryEndpoints(services: HistoryEndpointServices) {
+export function createHistoryEndpoints(services: HistoryServices) {
   const { link, bookingExample } = services;
   const { id } = bookingExample;
   const entry = {
@@ -134,16 +143,6 @@ export function createHistoryEndpoints(services: HistoryEndpointServices) {
       handle: (request) => listHistory(services, request),
     }),
   ];
-}
-
-interface HistoryServices {
-  readonly config: Pick<Config, 'baseUrl' | 'historyRetentionDays'>;
-  readonly now: () => Date;
-  readonly link: MakeLink;
-  readonly history: HistoryStore;
-  readonly feed: Pick<FeedStore, 'numberChanges'>;
-  /** Returns a booking as an item of a list. */
-  readonly bookingItem: (state: BookingState) => object;
 }
 
 const day = 24 * 3_600_000;

@@ -1,12 +1,11 @@
 // Describes and handles the endpoints that send events to a webhook again, and list its deliveries.
 import { randomUUID } from 'node:crypto';
 import type { ApiError } from '@bay-booking/common/errors';
-import type { MakeLink } from '@bay-booking/common/links';
 import type { Caller, CallerRequest } from '../../auth/caller.ts';
 import type { FeedStore } from '../../changes/feed/store.ts';
 import { isUuid } from '../../database/tagged-id.ts';
 import { apiError, badRequest, problemsOf, tooManyRequests } from '../../errors.ts';
-import { defineEndpoint, pageSuccess, string } from '../../http/endpoint-parts.ts';
+import { defineEndpoint, type EndpointServices, pageSuccess, string } from '../../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../../http/pagination.ts';
 import { type CursorStore, maxReplayedEvents } from '../delivery/cursor-store.ts';
 import type { DeliveryStore } from '../delivery/delivery-store.ts';
@@ -39,7 +38,7 @@ const deliveryExample: WebhookDelivery = {
   nextAttemptAt: null,
 };
 
-export interface DeliveryServices {
+interface DeliveryServices extends EndpointServices {
   readonly store: WebhookStore;
   readonly deliveries: DeliveryStore;
   readonly cursors: CursorStore;
@@ -47,13 +46,11 @@ export interface DeliveryServices {
   readonly feed: Pick<FeedStore, 'numberChanges' | 'changesAfter' | 'countChanges'>;
   /** Makes the worker look for deliveries immediately. */
   readonly wakeWorker: () => void;
-  readonly baseUrl: string;
-  readonly link: MakeLink;
-  readonly now: () => Date;
 }
 
 export function createDeliveryEndpoints(services: DeliveryServices) {
-  const { store, deliveries, resend, wakeWorker, baseUrl, link, now } = services;
+  const { store, deliveries, resend, wakeWorker, link, now } = services;
+  const { baseUrl } = services.config;
   const listPath = (webhook: Pick<Webhook, 'id'>): string => `${webhookPath(webhook)}/deliveries`;
   const example = listExample(
     listPath({ id: exampleWebhookId }),
@@ -163,9 +160,9 @@ async function replayChanges(
   request: CallerRequest<unknown, { readonly facilityId?: string; readonly afterChangeNumber?: number }>,
 ) {
   const { facilityId = '', afterChangeNumber = 0 } = request.body;
-  const { store, feed, cursors, now, baseUrl } = services;
+  const { store, feed, cursors, now, config } = services;
   const webhook = await findWebhook(store, request);
-  expectAllFacilities(webhook, request.caller, baseUrl);
+  expectAllFacilities(webhook, request.caller, config.baseUrl);
   if (!webhook.facilityIds.includes(facilityId)) {
     const hint = 'must be a facility of the webhook';
     throw badRequest(problemsOf([{ field: 'facilityId', kind: 'invalid', hint }]));

@@ -1,12 +1,10 @@
 // Describes and handles the endpoints that staff use to list the webhooks of a facility and to remove the facility
 // from a webhook.
 import { named } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
-import type { AuditLog } from '../../audit-log.ts';
 import type { CallerRequest } from '../../auth/caller.ts';
 import { isUuid } from '../../database/tagged-id.ts';
 import { apiError } from '../../errors.ts';
-import { defineEndpoint, pageSuccess, string } from '../../http/endpoint-parts.ts';
+import { defineEndpoint, type EndpointServices, pageSuccess, string } from '../../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample, listResponse, listSchema, pageRequest } from '../../http/pagination.ts';
 import { dateTimeSchema as dateTime, responseSchema } from '../../http/schemas.ts';
 import { type Webhook, webhookStates } from '../webhook.ts';
@@ -47,15 +45,7 @@ const webhookExample: FacilityWebhook = {
   createdAt: '2026-04-30T18:21:07.123Z',
 };
 
-export function createFacilityWebhookEndpoints({
-  store,
-  link,
-  audit,
-}: {
-  readonly store: WebhookStore;
-  readonly link: MakeLink;
-  readonly audit: AuditLog;
-}) {
+export function createFacilityWebhookEndpoints({ store, link, audit }: EndpointServices & { store: WebhookStore }) {
   const example = listExample(listPath('fac-north'), {}, defaultPageSizes.webhooks, webhookExample, link);
 
   return [

@@ -1,16 +1,15 @@
 // Registers, updates and deletes webhooks and rotates their secrets, or reports why that is not possible.
 import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
-import { type Idempotency, keyedRequest, type StoredResponse } from '@bay-booking/service/idempotency';
+import { keyedRequest, type StoredResponse } from '@bay-booking/service/idempotency';
 import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { SecretBox } from '@bay-booking/service/secret-box';
 import type { FromSchema } from 'json-schema-to-ts';
-import type { AuditLog } from '../../audit-log.ts';
 import { type CallerRequest, ownerOf } from '../../auth/caller.ts';
 import type { FeedStore } from '../../changes/feed/store.ts';
 import { apiError, badRequest, problemsOf } from '../../errors.ts';
+import type { EndpointServices } from '../../http/endpoint-parts.ts';
 import { checkResourceEtag, createdResponse, versionedResponse } from '../../http/response.ts';
 import { bookingEvents, namesAllFacilities, newSecret, type Webhook, webhookResource, withSecret } from '../webhook.ts';
 import { creatorOf, expectAllFacilities, expectCreator, findWebhook } from './access.ts';
@@ -20,18 +19,13 @@ import type { WebhookStore } from './store.ts';
 /** How long the previous secret also signs deliveries after a rotation. */
 const previousSecretMilliseconds = 24 * 3_600_000;
 
-export interface WriteWebhookServices {
+export interface WriteWebhookServices extends EndpointServices {
   readonly store: WebhookStore;
   readonly feed: Pick<FeedStore, 'numberChanges'>;
-  readonly idempotency: Idempotency;
   readonly secretBox: SecretBox;
   readonly outbound: Pick<OutboundClient, 'urlError'>;
   /** Makes the worker look for deliveries immediately. */
   readonly wakeWorker: () => void;
-  readonly baseUrl: string;
-  readonly link: MakeLink;
-  readonly audit: AuditLog;
-  readonly now: () => Date;
 }
 
 /** Invalid fields are left out. */
@@ -116,7 +110,7 @@ export async function updateWebhook(
   services: WriteWebhookServices,
   request: CallerRequest<unknown, RequestedWebhook & { readonly state?: 'active' | 'paused' }>,
 ): Promise<EndpointResponse> {
-  const { baseUrl } = services;
+  const { baseUrl } = services.config;
   const { body, caller } = request;
   const webhook = await findWebhook(services.store, request);
   const checkRights = (before: Webhook): void => {
@@ -167,8 +161,8 @@ export async function deleteWebhook(services: WriteWebhookServices, request: Cal
 export async function rotateWebhookSecret(services: WriteWebhookServices, request: CallerRequest) {
   const { caller } = request;
   const webhook = await findWebhook(services.store, request);
-  expectAllFacilities(webhook, caller, services.baseUrl);
-  expectCreator(webhook, caller, services.baseUrl);
+  expectAllFacilities(webhook, caller, services.config.baseUrl);
+  expectCreator(webhook, caller, services.config.baseUrl);
   const { id } = webhook;
   const at = services.now();
   const secret = newSecret();
