@@ -2,22 +2,10 @@
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 
-/** Returns milliseconds, or undefined before the first time. */
-type Age = () => number | undefined;
-
-export function observeKeyAge(metrics: Metrics, age: Age): void {
-  const help = 'Seconds since the signing keys were last fetched; absent before the first time.';
-  observeAge(metrics, { name: 'jwks_age_seconds', help, age });
-}
-
-export function observeRevocationsAge(metrics: Metrics, age: Age): void {
-  const help = 'Seconds since the list of revocations was last read; absent before the first time.';
-  observeAge(metrics, { name: 'bookings_revocations_age_seconds', help, age });
-}
-
-function observeAge(
+/** `age` returns milliseconds, or undefined before the first time. */
+export function observeAge(
   { registry }: Metrics,
-  { name, help, age }: { readonly name: string; readonly help: string; readonly age: Age },
+  { name, help, age }: { name: string; help: string; age: () => number | undefined },
 ): void {
   new Gauge({
     name,

@@ -1,50 +1,24 @@
 // Creates clients of the Bookings API.
 import { createAuthorizedFetch } from './authorized-fetch.ts';
-import type { RequestOptions, Send } from './operations.ts';
+import type { RequestOptions } from './operations.ts';
 import type { BookingsClientOptions } from './options.ts';
 import { createSend } from './request.ts';
-import {
-  type AvailabilitySearch,
-  type Closures,
-  createAvailabilitySearch,
-  createClosures,
-  createHolds,
-  type Holds,
-} from './resources/availability.ts';
-import { type Bookings, createBookings, createGroups, type Groups } from './resources/bookings.ts';
-import { type BookingsHistory, type Changes, createChanges, createHistory } from './resources/changes.ts';
+import { createAvailabilitySearch, createClosures, createHolds } from './resources/availability.ts';
+import { createBookings, createGroups } from './resources/bookings.ts';
+import { createChanges, createHistory } from './resources/changes.ts';
 import { createPeople } from './resources/people.ts';
-import { type Bays, createBays, createLocations, type Locations } from './resources/places.ts';
-import { createWebhooks, type Webhooks } from './resources/webhooks.ts';
+import { createBays, createLocations } from './resources/places.ts';
+import { createWebhooks } from './resources/webhooks.ts';
 import type { BookingUsage, Me, UsageQuery } from './schemas.ts';
 import { expectSecure } from './tokens/client-credentials.ts';
 
-export interface BookingsClient {
-  readonly bookings: Bookings;
-  readonly groups: Groups;
-  readonly bays: Bays;
-  readonly locations: Locations;
-  readonly availability: AvailabilitySearch;
-  readonly holds: Holds;
-  readonly closures: Closures;
-  readonly changes: Changes;
-  readonly history: BookingsHistory;
-  readonly webhooks: Webhooks;
-  /** Returns the client, subject, scopes, facilities and expiry of the access token. */
-  readonly me: ReturnType<typeof createMe>;
-  /** Counts bookings and booked time by day, weekday, hour, bay or client. */
-  readonly usage: ReturnType<typeof createUsage>;
-  /** Returns the names of the people, personal access tokens and applications of a facility. */
-  readonly people: ReturnType<typeof createPeople>;
-  /** Sends a request to the endpoint that has this `operationId` in the OpenAPI document. */
-  readonly request: Send;
-}
+export type BookingsClient = ReturnType<typeof createBookingsClient>;
 
 /**
  * @throws {TypeError} unless `baseUrl` and `auth.issuer` use https. http is allowed on this machine, and on every host
  * if `allowInsecureHttp` is true.
  */
-export function createBookingsClient(options: BookingsClientOptions): BookingsClient {
+export function createBookingsClient(options: BookingsClientOptions) {
   const { auth, retry = {}, timeoutMs = 10_000, allowInsecureHttp = false, strict = false } = options;
   const baseUrl = new URL(options.baseUrl);
   expectSecure(baseUrl, allowInsecureHttp);
@@ -65,9 +39,14 @@ export function createBookingsClient(options: BookingsClientOptions): BookingsCl
     changes: createChanges(send),
     history: createHistory(send),
     webhooks: createWebhooks(send),
-    me: createMe(send),
-    usage: createUsage(send),
+    /** Returns the client, subject, scopes, facilities and expiry of the access token. */
+    me: async (options?: RequestOptions): Promise<Me> => (await send('getMe', { ...options })).data,
+    /** Counts bookings and booked time by day, weekday, hour, bay or client. */
+    usage: async (query: UsageQuery, options?: RequestOptions): Promise<BookingUsage> =>
+      (await send('getBookingUsage', { query, ...options })).data,
+    /** Returns the names of the people, personal access tokens and applications of a facility. */
     people: createPeople({ ...sending, auth, fetch, allowInsecureHttp }),
+    /** Sends a request to the endpoint that has this `operationId` in the OpenAPI document. */
     request: send,
   };
 }
@@ -100,14 +79,3 @@ export type { ChangeOptions, CreateOptions, Versioned } from './resources/versio
 export type { Webhooks } from './resources/webhooks.ts';
 export type * from './schemas.ts';
 export { type Times, type WeeklyTimes, weekly } from './weekly.ts';
-
-/** Reads the rights of the client's access token. */
-const createMe =
-  (send: Send) =>
-  async (options?: RequestOptions): Promise<Me> =>
-    (await send('getMe', { ...options })).data;
-
-const createUsage =
-  (send: Send) =>
-  async (query: UsageQuery, options?: RequestOptions): Promise<BookingUsage> =>
-    (await send('getBookingUsage', { query, ...options })).data;

@@ -30,13 +30,9 @@ export function parseInstant(text: string): Instant | undefined {
 }
 
 /** Returns undefined for a day or time that does not exist, and for a year in UTC that is not between 1 and 9999. */
-export function parseDateTime(text: string): Date | undefined {
-  return parseInstant(text)?.date;
-}
+export const parseDateTime = (text: string): Date | undefined => parseInstant(text)?.date;
 
-export function isDateTime(text: string): boolean {
-  return parseDateTime(text) !== undefined;
-}
+export const isDateTime = (text: string): boolean => parseDateTime(text) !== undefined;
 
 /** The date-time as PostgreSQL reads it and responses show it. Null if it was left out. */
 export const isoTimeOf = (text: string | undefined): string | null =>

@@ -278,6 +278,4 @@ function errorExample(code: string, { description, field }: DocumentedError): Js
   };
 }
 
-function jsonContent(schema: unknown, example: unknown): Json {
-  return { 'application/json': { schema, example } };
-}
+const jsonContent = (schema: unknown, example: unknown): Json => ({ 'application/json': { schema, example } });

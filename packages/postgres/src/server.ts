@@ -44,20 +44,13 @@ export interface EmbeddedPostgresOptions {
   watchdog?: boolean;
 }
 
-export interface EmbeddedPostgres {
-  /** Connects the superuser to the database `postgres`. */
-  url: string;
-  port: number;
-  dataPath: string;
-  ended: Promise<void>;
-  stop(): Promise<void>;
-}
+export type EmbeddedPostgres = Awaited<ReturnType<typeof startEmbeddedPostgres>>;
 
 export function findLauncher(dataDir: string): number | undefined {
   return findServer(chooseDataLocation(dataDir, serverAccount(dataDir)))?.launcher;
 }
 
-export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions) {
   const { fsync = true, onProgress = () => {} } = options;
   const temporaryFolder = options.dataDir === undefined ? makeTemporaryFolder() : undefined;
   const requested = resolve(options.dataDir ?? join(temporaryFolder as string, 'postgres'));
@@ -79,6 +72,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     const needsWatchdog = options.watchdog || temporaryFolder !== undefined;
     const watchdog = needsWatchdog ? watchOver(child.pid as number, foldersToRemove) : undefined;
     return {
+      /** Connects the superuser to the database `postgres`. */
       url: `postgres://postgres:${password}@${HOST}:${port}/postgres`,
       port,
       dataPath: data,

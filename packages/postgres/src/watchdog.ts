@@ -2,11 +2,6 @@
 // pipe, which closes when this process ends.
 import { spawn } from 'node:child_process';
 
-export interface Watchdog {
-  /** Ends the watchdog and waits for its exit, so that no zombie process remains. */
-  dismiss(): Promise<void>;
-}
-
 // The number of attempts is limited because `kill -0` also succeeds for a zombie.
 const SCRIPT = `
   pid=$1; shift
@@ -18,7 +13,7 @@ const SCRIPT = `
 `;
 
 /** The watchdog removes the folders when the process has ended, or after 5 s. */
-export function watchOver(pid: number, foldersToRemove: readonly string[] = []): Watchdog {
+export function watchOver(pid: number, foldersToRemove: readonly string[] = []) {
   const child = spawn('/bin/sh', ['-c', SCRIPT, 'bay-booking-watchdog', String(pid), ...foldersToRemove], {
     // This process's working directory may be removed before the watchdog ends.
     cwd: '/',
@@ -36,6 +31,7 @@ export function watchOver(pid: number, foldersToRemove: readonly string[] = []):
     child.once('error', () => resolve());
   });
   return {
+    /** Ends the watchdog and waits for its exit, so that no zombie process remains. */
     dismiss: async () => {
       child.ref();
       child.kill('SIGKILL');

@@ -54,9 +54,7 @@ export function readConfig<const F extends Fields>(
   return Object.freeze(values) as ConfigOf<F>;
 }
 
-export function mandatory<T>(variable: string, parse: (text: string) => T): Field<T> {
-  return { variable, parse };
-}
+export const mandatory = <T>(variable: string, parse: (text: string) => T): Field<T> => ({ variable, parse });
 
 export function optional<T>(variable: string, parse: (text: string) => T): Field<T | undefined>;
 export function optional<T>(variable: string, parse: (text: string) => T, fallback: T): Field<T>;

@@ -218,6 +218,4 @@ export async function rewriteResponses(
   }
 }
 
-function expiryLimit(now: Date): string {
-  return new Date(now.getTime() - lifetimeMilliseconds).toISOString();
-}
+const expiryLimit = (now: Date): string => new Date(now.getTime() - lifetimeMilliseconds).toISOString();

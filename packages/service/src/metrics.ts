@@ -4,14 +4,9 @@ import { failedLogWrites } from './logging.ts';
 
 export type { Registry } from 'prom-client';
 
-export interface Metrics {
-  readonly registry: Registry;
-  /** `route` is a template, because paths would create an unlimited number of labels. */
-  readonly observeRequest: (method: string, route: string, status: number, seconds: number) => void;
-  readonly countProblem: (method: string, route: string, code: string) => void;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
-export function createMetrics(service: string): Metrics {
+export function createMetrics(service: string) {
   const registry = new Registry();
   registry.setDefaultLabels({ service });
   const requests = new Histogram({
@@ -29,8 +24,10 @@ export function createMetrics(service: string): Metrics {
   });
   return {
     registry,
-    countProblem: (method, route, code) => problems.labels(method, route, code).inc(),
-    observeRequest: (method, route, status, seconds) => requests.labels(method, route, String(status)).observe(seconds),
+    countProblem: (method: string, route: string, code: string): void => problems.labels(method, route, code).inc(),
+    /** `route` is a template, because paths would create an unlimited number of labels. */
+    observeRequest: (method: string, route: string, status: number, seconds: number): void =>
+      requests.labels(method, route, String(status)).observe(seconds),
   };
 }
 

@@ -17,31 +17,27 @@ export class UnknownEncryptionKey extends Error {
   override readonly name = 'UnknownEncryptionKey';
 }
 
-export interface SecretBox {
-  /** Values that the first key has encrypted start with this prefix. */
-  readonly currentPrefix: string;
-  /** `owner` is the id of the record that contains the value. In another record, the value cannot be decrypted. */
-  readonly encrypt: (text: string, owner: string) => string;
-  /** @throws {UnknownEncryptionKey} or another error if the value was changed or belongs to another record */
-  readonly decrypt: (text: string, owner: string) => string;
-}
+/** `owner` is the id of the record that contains the value. In another record, the value cannot be decrypted. */
+export type SecretBox = ReturnType<typeof createSecretBox>;
 
 /** The first key encrypts. Every key decrypts. Each key has 32 bytes. */
-export function createSecretBox(keys: readonly Buffer[]): SecretBox {
+export function createSecretBox(keys: readonly Buffer[]) {
   const [currentKey] = keys;
   if (!currentKey) throw new Error('at least one key is needed');
   const currentPrefix = `v1.${idOf(currentKey)}.`;
   return {
+    /** Values that the first key has encrypted start with this prefix. */
     currentPrefix,
 
-    encrypt(text, owner) {
+    encrypt(text: string, owner: string): string {
       const nonce = randomBytes(nonceBytes);
       const cipher = createCipheriv('aes-256-gcm', currentKey, nonce).setAAD(Buffer.from(owner));
       const encrypted = Buffer.concat([cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
       return `${currentPrefix}${nonce.toString('base64url')}.${encrypted.toString('base64url')}`;
     },
 
-    decrypt(text, owner) {
+    /** @throws {UnknownEncryptionKey} or another error if the value was changed or belongs to another record */
+    decrypt(text: string, owner: string): string {
       const [version, keyId, nonce = '', encoded = ''] = text.split('.');
       const key = version === 'v1' ? keys.find((candidate) => idOf(candidate) === keyId) : undefined;
       if (!key) throw new UnknownEncryptionKey('no key can decrypt this text');

@@ -11,31 +11,18 @@ import { createSignInRoutes, nativeClientId, registeredClient } from './sign-in.
 export type SocialName = 'google' | 'facebook';
 export type Outage = 'none' | 'no-response' | 'unavailable';
 
-export interface SocialStandIns {
-  readonly origin: string;
-  /** The content of a SOCIAL_PROVIDERS_FILE that configures auth to use the stand-ins. */
-  readonly settings: Readonly<Record<SocialName, Record<string, unknown>>>;
-  /** Issues a user's access token to the native app `clientId`. Default: the app that `settings` accepts. */
-  readonly nativeToken: (
-    name: SocialName,
-    userId: string,
-    options?: { clientId?: string; lifetimeSeconds?: number },
-  ) => string;
-  /** Tests set these values. `no-response`: the stand-in never responds. `unavailable`: it responds with 503. */
-  readonly outages: Record<SocialName, Outage>;
-  /** Tests set how many seconds ago the users of `google` signed in there. Default: 0. */
-  readonly session: { seconds: number };
-  readonly stop: () => Promise<void>;
-}
+export type SocialStandIns = Awaited<ReturnType<typeof startSocialProviders>>;
 
-export async function startSocialProviders(): Promise<SocialStandIns> {
+export async function startSocialProviders() {
   const app = express().disable('x-powered-by').disable('etag');
   const server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const origin = `http://localhost:${(server.address() as AddressInfo).port}`;
   const issuer = `${origin}/google`;
   const grants = { google: createSocialGrants(), facebook: createSocialGrants() };
-  const outages: SocialStandIns['outages'] = { google: 'none', facebook: 'none' };
+  /** Tests set these values. `no-response`: the stand-in never responds. `unavailable`: it responds with 503. */
+  const outages: Record<SocialName, Outage> = { google: 'none', facebook: 'none' };
+  /** Tests set how many seconds ago the users of `google` signed in there. */
   const session = { seconds: 0 };
   const failDuringOutage =
     (name: SocialName): RequestHandler =>
@@ -54,6 +41,7 @@ export async function startSocialProviders(): Promise<SocialStandIns> {
     origin,
     outages,
     session,
+    /** The content of a SOCIAL_PROVIDERS_FILE that configures auth to use the stand-ins. */
     settings: {
       google: { type: 'oidc', issuer, ...registeredClient, nativeAudiences: [nativeClientId] },
       facebook: {
@@ -68,7 +56,12 @@ export async function startSocialProviders(): Promise<SocialStandIns> {
         claims: { sub: 'id', name: 'name', email: 'email' },
       },
     },
-    nativeToken: (name, userId, { clientId = nativeClientId, lifetimeSeconds } = {}) => {
+    /** Issues a user's access token to the native app `clientId`. Default: the app that `settings` accepts. */
+    nativeToken: (
+      name: SocialName,
+      userId: string,
+      { clientId = nativeClientId, lifetimeSeconds }: { clientId?: string; lifetimeSeconds?: number } = {},
+    ) => {
       const user = grants[name].findUser(userId);
       if (!user) throw new Error(`the stand-ins have no user ${userId}`);
       return grants[name].issueToken(user, clientId, lifetimeSeconds);

@@ -10,7 +10,7 @@ import type { Reservation } from '../availability/reservation.ts';
 import type { BookingState } from '../changes/log.ts';
 import { apiError } from '../errors.ts';
 import type { Hold } from '../holds/hold.ts';
-import { defaultPageSizes, listExample, listQuerySchema, listSchema } from '../http/pagination.ts';
+import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
 import { dateTimeSchema as dateTime, editLinksSchema } from '../http/schemas.ts';
 import {
   type Booking,
@@ -67,9 +67,7 @@ export function errorContextOf({ externalBookingId }: { readonly externalBooking
   return { externalBookingId: externalBookingId ?? '' };
 }
 
-export function bookingPath({ id }: Pick<Booking, 'id'>): string {
-  return `/api/bookings/${id}`;
-}
+export const bookingPath = ({ id }: Pick<Booking, 'id'>): string => `/api/bookings/${id}`;
 
 /** Returns a booking as a list item, which has only the link `self`. */
 export function bookingItem(booking: Pick<Booking, PublicField>, link: MakeLink) {
@@ -223,13 +221,3 @@ export const newBookingExample: NewBooking = {
 
 export const bookingExample = (link: MakeLink) => bookingResource(newBookingExample, link);
 export const bookingItemExample = (link: MakeLink) => bookingItem(pick(publicFields, newBookingExample), link);
-
-export function bookingListExample(link: MakeLink) {
-  const query = { bayIds: [newBookingExample.bayId] };
-  return listExample('/api/bookings', query, defaultPageSizes.bookings, bookingItemExample(link), link);
-}
-
-export function upcomingListExample(link: MakeLink) {
-  const path = `/api/bays/${newBookingExample.bayId}/upcoming-bookings`;
-  return listExample(path, {}, defaultPageSizes.upcomingBookings, bookingItemExample(link), link);
-}

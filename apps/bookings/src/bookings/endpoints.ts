@@ -1,19 +1,11 @@
 import { keyedRequest, newResponse } from '@bay-booking/service/idempotency';
 import type { CallerRequest } from '../auth/caller.ts';
-import {
-  defineEndpoint,
-  deletionParts,
-  idempotencyKeyHeader,
-  ifMatchHeader,
-  ifNoneMatchHeader,
-  locationHeader,
-  pageSuccess,
-  string,
-} from '../http/endpoint-parts.ts';
+import { defineEndpoint, deletionParts, pageSuccess, sharedHeaders, string } from '../http/endpoint-parts.ts';
+import { defaultPageSizes, listExample } from '../http/pagination.ts';
 import {
   type BookingRequest,
   bookingExample,
-  bookingListExample,
+  bookingItemExample,
   bookingListSchema,
   bookingPath,
   bookingResponse,
@@ -23,7 +15,6 @@ import {
   errorContextOf,
   exampleId,
   searchBodySchema,
-  upcomingListExample,
   upcomingQuerySchema,
   updateBookingSchema,
   updateExample,
@@ -36,7 +27,6 @@ import { deleteBooking, findBooking, updateBooking } from './write.ts';
 const tag = 'Bookings';
 const errorContext = errorContextOf({});
 const params = { id: { description: 'Booking ID.', schema: string, example: exampleId } } as const;
-const etag = { ETag: { description: 'The version of the booking (RFC 9110).', schema: string } } as const;
 
 export function createBookingEndpoints(services: WriteServices & ListServices) {
   const { link } = services;
@@ -45,8 +35,11 @@ export function createBookingEndpoints(services: WriteServices & ListServices) {
     description: 'The booking.',
     schema: bookingSchema,
     example: bookingExample(link),
-    headers: etag,
+    headers: sharedHeaders.etag,
   };
+
+  const listExampleAt = (path: string, query: Readonly<Record<string, unknown>>, pageSize: number) =>
+    listExample(path, query, pageSize, bookingItemExample(link), link);
 
   return [
     defineEndpoint({
@@ -59,20 +52,13 @@ export function createBookingEndpoints(services: WriteServices & ListServices) {
       description:
         'Books a bay. The response reports all errors that can be found. ' +
         'Bookings are half-open: a booking may start when another one ends.',
-      headers: {
-        'Idempotency-Key': {
-          ...idempotencyKeyHeader['Idempotency-Key'],
-          description:
-            'Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same ' +
-            'response with Idempotency-Replayed: true, and a request with the same key and another body gets 422.',
-        },
-      },
+      headers: sharedHeaders.idempotencyKey,
       body: createBookingSchema,
       bodyExample: createExample,
       success: {
         ...success,
         status: 201,
-        headers: { ...etag, ...locationHeader },
+        headers: sharedHeaders.creation,
       },
       errorContext,
       // The handler reports these validation errors together with errors that it finds itself.
@@ -96,7 +82,11 @@ export function createBookingEndpoints(services: WriteServices & ListServices) {
       body: searchBodySchema,
       bodyUse: 'optional',
       stringBodyField: 'endDate',
-      success: pageSuccess('bookings', bookingListSchema, bookingListExample(link)),
+      success: pageSuccess(
+        'bookings',
+        bookingListSchema,
+        listExampleAt('/api/bookings', { bayIds: ['bay-n1-01'] }, defaultPageSizes.bookings),
+      ),
       errorContext,
       handlesValidationErrors: true,
       handle: (request) => searchBookings(services, request),
@@ -110,7 +100,7 @@ export function createBookingEndpoints(services: WriteServices & ListServices) {
       summary: 'Get one booking',
       description: "A booking of one of the token's facilities.",
       params,
-      headers: ifNoneMatchHeader,
+      headers: sharedHeaders.ifNoneMatch,
       success,
       notModified: true,
       errorContext,
@@ -130,7 +120,7 @@ export function createBookingEndpoints(services: WriteServices & ListServices) {
         'externalBookingId and correlationId cannot be changed and are ignored. ' +
         'With holdId, the booking moves to the held time and uses up the hold.',
       params,
-      headers: ifMatchHeader,
+      headers: sharedHeaders.ifMatch,
       body: updateBookingSchema,
       bodyExample: updateExample,
       success,
@@ -163,7 +153,11 @@ export function createBookingEndpoints(services: WriteServices & ListServices) {
       description: 'The bookings of the bay that are in progress or in the future, by startDate, then id.',
       params: { id: { description: 'Bay ID.', schema: string, example: 'bay-n1-01' } },
       query: upcomingQuerySchema,
-      success: pageSuccess('bookings', bookingListSchema, upcomingListExample(link)),
+      success: pageSuccess(
+        'bookings',
+        bookingListSchema,
+        listExampleAt('/api/bays/bay-n1-01/upcoming-bookings', {}, defaultPageSizes.upcomingBookings),
+      ),
       errorContext,
       handle: (request) => listUpcomingBookings(services, request),
     }),

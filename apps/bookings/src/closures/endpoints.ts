@@ -6,15 +6,11 @@ import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { isUuid, newTaggedId } from '../database/tagged-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import {
-  creationHeaders,
   defineEndpoint,
   deletionParts,
   type EndpointServices,
-  etagHeader,
-  idempotencyKeyHeader,
-  ifMatchHeader,
-  ifNoneMatchHeader,
   pageSuccess,
+  sharedHeaders,
   string,
 } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
@@ -60,7 +56,13 @@ type ClosureServices = EndpointServices & { readonly store: ClosureStore; readon
 
 export function createClosureEndpoints({ store, idempotency, catalogue, link, audit, now: clock }: ClosureServices) {
   const example = closureResource(closureExample, link);
-  const success = { status: 200, description: 'The closure.', schema: closureSchema, example, headers: etagHeader };
+  const success = {
+    status: 200,
+    description: 'The closure.',
+    schema: closureSchema,
+    example,
+    headers: sharedHeaders.etag,
+  };
 
   async function find(id: string, { facilities }: Caller): Promise<ClosureRow> {
     const closure = isUuid(id) ? await store.find(facilities, id) : undefined;
@@ -102,10 +104,10 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, au
       tag,
       summary: 'Close bays for some time',
       description: 'Closes some bays of a facility, or all bays of a location. Existing bookings stay.',
-      headers: idempotencyKeyHeader,
+      headers: sharedHeaders.idempotencyKey,
       body: closureBodySchema,
       bodyExample,
-      success: { ...success, status: 201, headers: creationHeaders },
+      success: { ...success, status: 201, headers: sharedHeaders.creation },
       handlesValidationErrors: true,
       handle: (request) => {
         const now = clock();
@@ -159,7 +161,7 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, au
       summary: 'Get one closure',
       description: "A closure of one of the token's facilities.",
       params,
-      headers: ifNoneMatchHeader,
+      headers: sharedHeaders.ifNoneMatch,
       success,
       notModified: true,
       handle: async ({ params: { id = '' }, caller }) =>
@@ -174,7 +176,7 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, au
       summary: 'Update a closure',
       description: 'Sets all fields. A field that is left out is cleared.',
       params,
-      headers: ifMatchHeader,
+      headers: sharedHeaders.ifMatch,
       body: closureBodySchema,
       bodyExample,
       success,

@@ -6,13 +6,9 @@ import { hash, randomUUID } from 'node:crypto';
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-export function isUuid(text: string): boolean {
-  return uuidPattern.test(text);
-}
+export const isUuid = (text: string): boolean => uuidPattern.test(text);
 
-export function facilityTag(facilityId: string): string {
-  return hash('sha256', facilityId).slice(0, 4);
-}
+export const facilityTag = (facilityId: string): string => hash('sha256', facilityId).slice(0, 4);
 
 export function newTaggedId(facilityId: string, now: Date): string {
   const time = now.getTime().toString(16).padStart(12, '0');

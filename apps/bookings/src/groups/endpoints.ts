@@ -2,16 +2,7 @@
 import { createExample, newBookingExample, updateExample } from '../bookings/booking.ts';
 import type { WriteServices } from '../bookings/drafts.ts';
 import { apiError } from '../errors.ts';
-import {
-  creationHeaders,
-  defineEndpoint,
-  deletionParts,
-  etagHeader,
-  idempotencyKeyHeader,
-  ifMatchHeader,
-  ifNoneMatchHeader,
-  string,
-} from '../http/endpoint-parts.ts';
+import { defineEndpoint, deletionParts, sharedHeaders, string } from '../http/endpoint-parts.ts';
 import {
   createGroupSchema,
   dryRunSchema,
@@ -39,7 +30,7 @@ export function createGroupEndpoints(services: WriteServices) {
     description: 'The group.',
     schema: groupSchema,
     example: groupResource(exampleId, [member, otherMember], link),
-    headers: etagHeader,
+    headers: sharedHeaders.etag,
   };
 
   return [
@@ -54,12 +45,12 @@ export function createGroupEndpoints(services: WriteServices) {
         `Books for example three bays for a party, or a bay every week: 1 to ${maxBookings} bookings of one facility. ` +
         'Any error refuses all of them. The response reports every error that can be found, with the `index` of its booking in ' +
         '`contextData`. Several bookings may use one hold that contains them. The body has at most 3 MB.',
-      headers: idempotencyKeyHeader,
+      headers: sharedHeaders.idempotencyKey,
       body: groupRequestSchema,
       documentedBody: createGroupSchema,
       bodyExample: { bookings: [memberExample, { ...memberExample, ...otherBay }] },
       bodyLimit,
-      success: { ...success, status: 201, headers: creationHeaders },
+      success: { ...success, status: 201, headers: sharedHeaders.creation },
       otherSuccess: {
         status: 200,
         description: 'With `dryRun`: the bookings could be created.',
@@ -78,7 +69,7 @@ export function createGroupEndpoints(services: WriteServices) {
       summary: 'Get the bookings of a group',
       description: 'The bookings of the group as they are now, by startDate, then id. A group without bookings is 404.',
       params,
-      headers: ifNoneMatchHeader,
+      headers: sharedHeaders.ifNoneMatch,
       success,
       notModified: true,
       handle: async ({ params: { id = '' }, caller }) => {
@@ -101,7 +92,7 @@ export function createGroupEndpoints(services: WriteServices) {
         'booking. An entry without `id` creates a booking. A booking that is left out and has not ended is deleted. ' +
         'Bookings that have ended stay and are not named. Two bookings may exchange their bays or times.',
       params,
-      headers: ifMatchHeader,
+      headers: sharedHeaders.ifMatch,
       body: groupRequestSchema,
       documentedBody: replaceGroupSchema,
       bodyExample: {

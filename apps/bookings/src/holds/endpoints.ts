@@ -8,13 +8,7 @@ import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { problemsOfReservation, validateReservation } from '../availability/reservation.ts';
 import { newTaggedId } from '../database/tagged-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import {
-  defineEndpoint,
-  type EndpointServices,
-  idempotencyKeyHeader,
-  locationHeader,
-  string,
-} from '../http/endpoint-parts.ts';
+import { defineEndpoint, type EndpointServices, sharedHeaders, string } from '../http/endpoint-parts.ts';
 import { dateTimeSchema as dateTime } from '../http/schemas.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { type Hold, holdPath, holdResource, holdSeconds } from './hold.ts';
@@ -101,10 +95,10 @@ export function createHoldEndpoints(services: HoldServices) {
       description:
         'Keeps a bay free for the client for a short time. A hold is refused in the same cases as a booking. ' +
         'POST /api/bookings with holdId creates the booking and uses up the hold.',
-      headers: idempotencyKeyHeader,
+      headers: sharedHeaders.idempotencyKey,
       body: createHoldSchema,
       bodyExample: { bayId, startDate, endDate, holdSeconds: holdSeconds.default, correlationId },
-      success: { ...success, status: 201, headers: locationHeader },
+      success: { ...success, status: 201, headers: sharedHeaders.location },
       handlesValidationErrors: true,
       handle: (request) => createHold(services, request),
     }),

@@ -19,9 +19,7 @@ export interface Hold {
  */
 export const holdSeconds = { min: 30, max: 900, default: 300, maxInTotal: 1_800 } as const;
 
-export function holdPath({ id }: Pick<Hold, 'id'>): string {
-  return `/api/booking-holds/${id}`;
-}
+export const holdPath = ({ id }: Pick<Hold, 'id'>): string => `/api/booking-holds/${id}`;
 
 export function holdResource(hold: Hold, link: MakeLink) {
   const { id, bayId, startDate, endDate, expiresAt, createdAt, correlationId } = hold;

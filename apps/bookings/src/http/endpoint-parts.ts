@@ -20,30 +20,29 @@ export interface EndpointServices {
 
 export const string = { type: 'string' } as const;
 
-export const idempotencyKeyHeader = {
-  'Idempotency-Key': {
-    description:
-      'Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same ' +
-      'response, and a request with the same key and another body gets 422.',
-    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
-  },
-} as const;
-
-export const ifMatchHeader = {
-  'If-Match': { description: 'The request fails with 412 unless the ETag is one of these.', schema: string },
-} as const;
-
-export const ifNoneMatchHeader = {
-  'If-None-Match': { description: 'The response is 304 if the ETag is one of these.', schema: string },
-} as const;
-
-export const etagHeader = { ETag: { description: 'The version of the resource (RFC 9110).', schema: string } } as const;
-
-export const locationHeader = {
+const etag = { ETag: { description: 'The version of the resource (RFC 9110).', schema: string } } as const;
+const location = {
   Location: { description: 'The address of the new resource.', schema: { type: 'string', format: 'uri' } },
 } as const;
 
-export const creationHeaders = { ...etagHeader, ...locationHeader } as const;
+/** The headers of requests and responses. */
+export const sharedHeaders = {
+  idempotencyKey: {
+    'Idempotency-Key': {
+      description:
+        'Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same ' +
+        'response with Idempotency-Replayed: true, and a request with the same key and another body gets 422.',
+      schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
+    },
+  },
+  ifMatch: {
+    'If-Match': { description: 'The request fails with 412 unless the ETag is one of these.', schema: string },
+  },
+  ifNoneMatch: { 'If-None-Match': { description: 'The response is 304 if the ETag is one of these.', schema: string } },
+  etag,
+  location,
+  creation: { ...etag, ...location },
+} as const;
 
 const linkHeader = { Link: { description: 'The links of the list (RFC 8288).', schema: string } } as const;
 
@@ -53,7 +52,7 @@ export function pageSuccess(items: string, schema: Schema, example: unknown): Su
 }
 
 export const deletionParts = {
-  headers: ifMatchHeader,
+  headers: sharedHeaders.ifMatch,
   success: { status: 204, description: 'Deleted.' },
 } as const;
 

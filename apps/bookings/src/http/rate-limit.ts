@@ -78,6 +78,4 @@ function headersOf(requestsPerMinute: number, { remainingPoints, msBeforeNext }:
 }
 
 /** The ids are hashed, because the key column has 255 characters and ids may be longer. */
-function keyOf(...ids: readonly string[]): string {
-  return hash('sha256', JSON.stringify(ids), 'base64url');
-}
+const keyOf = (...ids: readonly string[]): string => hash('sha256', JSON.stringify(ids), 'base64url');

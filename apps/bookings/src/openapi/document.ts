@@ -11,7 +11,7 @@ import { bookingItemExample, bookingItemSchema } from '../bookings/booking.ts';
 import { errorCatalogue } from '../errors.ts';
 import { editLinksSchema } from '../http/schemas.ts';
 import { documentedWebhooks } from '../webhooks/api/schema.ts';
-import { writeGuides } from './guides.ts';
+import { readDocument } from './reference/markdown.ts';
 
 export interface OpenApiOptions {
   readonly endpoints: readonly Endpoint<Caller>[];
@@ -35,18 +35,7 @@ const tags = [
 
 const summary = 'Create, update, delete, fetch and search bookings of bays, and list locations and bays.';
 
-const description = `Every request needs an access token with one of the scopes that its operation lists. The token names
-the facilities that the client can see and change. In the reference at \`/docs\`, **Authorize** gets a token with the id
-and the secret of a personal access token.
-
-## Parameters with several values
-
-A parameter of the type array is repeated: \`ids=a&ids=b\`. The service also reads \`ids[]=a\`, \`ids[0]=a\` and
-\`ids=a,b\`. A value that contains a comma counts both as a whole and in pieces, unless its name has brackets.
-
-## Error codes
-
-<details><summary>All error codes</summary>
+const errorTable = `<details><summary>All error codes</summary>
 
 | Code | Status | Description | Returned by |
 |---|---|---|---|
@@ -61,13 +50,17 @@ function errorRow([code, error]: readonly [string, DocumentedError]): string {
 }
 
 export function createOpenApi({ endpoints, baseUrl, authIssuer, scopes }: OpenApiOptions): Record<string, unknown> {
-  const guides = writeGuides({ baseUrl, authIssuer, scope: scopes.write });
+  const introduction = readDocument('apps/bookings/src/openapi/introduction.md', {
+    baseUrl,
+    authIssuer,
+    scope: scopes.write,
+  });
   return openApiDocument({
     info: {
       title: 'Bookings API',
       version: '1.0.0',
       summary,
-      description: `${guides}\n\n## Access tokens\n\n${description}`,
+      description: `${introduction}\n${errorTable}`,
       contact: { name: 'Bay Booking' },
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },

@@ -5,14 +5,7 @@ import { isText, textSchema } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import {
-  defineEndpoint,
-  deletionParts,
-  type EndpointServices,
-  etagHeader,
-  ifMatchHeader,
-  ifNoneMatchHeader,
-} from '../http/endpoint-parts.ts';
+import { defineEndpoint, deletionParts, type EndpointServices, sharedHeaders } from '../http/endpoint-parts.ts';
 import { checkResourceEtag, versionedResponse } from '../http/response.ts';
 import { knownFields, type OpeningHours } from './hours.ts';
 import { openingHoursSchema, setOpeningHoursSchema } from './schema.ts';
@@ -35,7 +28,13 @@ export function createOpeningHoursEndpoints({ store, link, audit }: EndpointServ
     { facilityId: 'fac-north', locationId: 'loc-north-1', timeZone: 'Europe/Copenhagen', hours: hoursExample },
     link,
   );
-  const success = { status: 200, description: 'The hours.', schema: openingHoursSchema, example, headers: etagHeader };
+  const success = {
+    status: 200,
+    description: 'The hours.',
+    schema: openingHoursSchema,
+    example,
+    headers: sharedHeaders.etag,
+  };
 
   async function find(id: string, { facilities }: Caller): Promise<HoursRow> {
     // PostgreSQL cannot store some of the strings that `isText` rejects.
@@ -65,7 +64,7 @@ export function createOpeningHoursEndpoints({ store, link, audit }: EndpointServ
       summary: 'Get the opening hours of a location',
       description: 'A location without opening hours is always open.',
       params,
-      headers: ifNoneMatchHeader,
+      headers: sharedHeaders.ifNoneMatch,
       success,
       notModified: true,
       handle: async ({ params: { id = '' }, caller }) => responseOf(await find(id, caller)),
@@ -82,7 +81,7 @@ export function createOpeningHoursEndpoints({ store, link, audit }: EndpointServ
         'instant after the gap counts. If a time occurs twice, the location opens at the first occurrence and closes ' +
         'at the second.',
       params,
-      headers: ifMatchHeader,
+      headers: sharedHeaders.ifMatch,
       body: setOpeningHoursSchema,
       bodyExample: hoursExample,
       success,

@@ -38,9 +38,7 @@ export function createSchedule(hours: OpeningHours, timeZone: string): Schedule 
     return join(openings);
   }
 
-  function isOpenDuring(part: Interval): boolean {
-    return openDuring(part).some((opening) => contains(opening, part));
-  }
+  const isOpenDuring = (part: Interval): boolean => openDuring(part).some((opening) => contains(opening, part));
 
   /**
    * For weekly hours with a gap. Only an exception can fill the gap of a week, and a location has at most 400, so the

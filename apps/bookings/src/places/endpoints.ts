@@ -2,14 +2,7 @@
 import { isText, textSchema } from '@bay-booking/common/text';
 import type { Database } from '@bay-booking/service/database/database';
 import { apiError } from '../errors.ts';
-import {
-  defineEndpoint,
-  type EndpointServices,
-  etagHeader,
-  ifMatchHeader,
-  ifNoneMatchHeader,
-  pageSuccess,
-} from '../http/endpoint-parts.ts';
+import { defineEndpoint, type EndpointServices, pageSuccess, sharedHeaders } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
 import { checkResourceEtag, versionedResponse } from '../http/response.ts';
 import { updateBay } from './record.ts';
@@ -34,7 +27,7 @@ const baySuccess = {
   description: 'The bay.',
   schema: baySchema,
   example: bayResource(bayExample),
-  headers: etagHeader,
+  headers: sharedHeaders.etag,
 } as const;
 
 const locationQueryExample = { ids: ['loc-north-1'], facilityIds: ['fac-north'] };
@@ -119,7 +112,7 @@ export function createPlacesEndpoints({
       summary: 'Get one bay',
       description: "A bay of one of the token's facilities.",
       params: bayParams,
-      headers: ifNoneMatchHeader,
+      headers: sharedHeaders.ifNoneMatch,
       success: baySuccess,
       notModified: true,
       handle: async ({ params: { id = '' }, caller }) => {
@@ -140,7 +133,7 @@ export function createPlacesEndpoints({
         'Sets name, description and bookable. A bay that is not bookable takes no new bookings; existing ones stay. ' +
         'An import that names the bay writes these fields again.',
       params: bayParams,
-      headers: ifMatchHeader,
+      headers: sharedHeaders.ifMatch,
       body: updateBayBodySchema,
       bodyExample: { name: 'Bay 1', description: 'The net is torn.', bookable: false },
       success: baySuccess,

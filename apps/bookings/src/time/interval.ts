@@ -20,13 +20,9 @@ export function timesOf({ start, end }: Interval): Period {
   return { startDate: new Date(start).toISOString(), endDate: new Date(end).toISOString() };
 }
 
-export function isInstant({ start, end }: Interval): boolean {
-  return start === end;
-}
+export const isInstant = ({ start, end }: Interval): boolean => start === end;
 
-export function doOverlap(a: Interval, b: Interval): boolean {
-  return includesStartOf(a, b) || includesStartOf(b, a);
-}
+export const doOverlap = (a: Interval, b: Interval): boolean => includesStartOf(a, b) || includesStartOf(b, a);
 
 export function contains(outer: Interval, inner: Interval): boolean {
   return includesStartOf(outer, inner) && inner.end <= outer.end;

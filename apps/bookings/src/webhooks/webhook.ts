@@ -59,13 +59,9 @@ export interface WebhookDelivery {
 export const maxWebhooksAtFacility = 20;
 
 /** Creates a signing secret in the format that Standard Webhooks prescribes. */
-export function newSecret(): string {
-  return `whsec_${randomBytes(32).toString('base64')}`;
-}
+export const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 
-export function webhookPath({ id }: Pick<Webhook, 'id'>): string {
-  return `/api/webhooks/${id}`;
-}
+export const webhookPath = ({ id }: Pick<Webhook, 'id'>): string => `/api/webhooks/${id}`;
 
 export function namesAllFacilities(
   { facilities }: Pick<Caller, 'facilities'>,

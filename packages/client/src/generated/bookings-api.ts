@@ -2103,7 +2103,7 @@ export interface operations {
             /** @description The booking. */
             201: {
                 headers: {
-                    /** @description The version of the booking (RFC 9110). */
+                    /** @description The version of the resource (RFC 9110). */
                     ETag?: string;
                     /** @description The address of the new resource. */
                     Location?: string;
@@ -2180,7 +2180,7 @@ export interface operations {
             /** @description The booking. */
             200: {
                 headers: {
-                    /** @description The version of the booking (RFC 9110). */
+                    /** @description The version of the resource (RFC 9110). */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -2271,7 +2271,7 @@ export interface operations {
             /** @description The booking. */
             200: {
                 headers: {
-                    /** @description The version of the booking (RFC 9110). */
+                    /** @description The version of the resource (RFC 9110). */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -2458,7 +2458,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422. */
+                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response with Idempotency-Replayed: true, and a request with the same key and another body gets 422. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4100,7 +4100,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422. */
+                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response with Idempotency-Replayed: true, and a request with the same key and another body gets 422. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4503,7 +4503,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422. */
+                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response with Idempotency-Replayed: true, and a request with the same key and another body gets 422. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4872,7 +4872,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response, and a request with the same key and another body gets 422. */
+                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response with Idempotency-Replayed: true, and a request with the same key and another body gets 422. */
                 "Idempotency-Key"?: string;
             };
             path?: never;

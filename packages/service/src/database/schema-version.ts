@@ -13,9 +13,7 @@ const timeoutMilliseconds = 2_000;
 /** Marks the error as unavailable if the schema does not fit this release. */
 export type InspectError = (error: unknown) => Promise<void>;
 
-export function isSchemaRelated(error: unknown): boolean {
-  return schemaRelatedErrors.test(errorCode(error) ?? '');
-}
+export const isSchemaRelated = (error: unknown): boolean => schemaRelatedErrors.test(errorCode(error) ?? '');
 
 /** Simultaneous errors share a check, which opens a connection because the pool may have no free one. */
 export function createErrorInspector(url: string, migrationsDirectory: string): InspectError {

@@ -32,6 +32,4 @@ export function findFailedPrecondition(header: (name: string) => string | undefi
 }
 
 /** Returns 132 bits of a hash, which can be part of a URL. */
-export function contentHash(content: string | Buffer): string {
-  return hash('sha256', content, 'base64url').slice(0, 22);
-}
+export const contentHash = (content: string | Buffer): string => hash('sha256', content, 'base64url').slice(0, 22);

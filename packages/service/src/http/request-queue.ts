@@ -9,15 +9,9 @@ import type { Socket } from 'node:net';
 /** A connection with more waiting requests is closed. */
 const maxWaiting = 100;
 
-export interface RequestQueue {
-  readonly add: (socket: Socket) => void;
-  readonly receive: (request: IncomingMessage, response: ServerResponse) => void;
-  readonly sockets: () => Iterable<Socket>;
-  /** The unfinished responses. The first one belongs to the request that is being served. */
-  readonly responsesOf: (socket: Socket) => readonly ServerResponse[];
-}
+export type RequestQueue = ReturnType<typeof createRequestQueue>;
 
-export function createRequestQueue(serve: RequestListener): RequestQueue {
+export function createRequestQueue(serve: RequestListener) {
   /** An array, because a Set would make V8 keep earlier hash tables with finished requests in memory. */
   const connections = new Map<Socket, ServerResponse<IncomingMessage>[]>();
 
@@ -32,11 +26,11 @@ export function createRequestQueue(serve: RequestListener): RequestQueue {
   };
 
   return {
-    add: (socket) => {
+    add: (socket: Socket): void => {
       connections.set(socket, []);
       socket.once('close', () => connections.delete(socket));
     },
-    receive: (request, response) => {
+    receive: (request: IncomingMessage, response: ServerResponse): void => {
       const { socket } = request;
       const responses = connections.get(socket);
       // After a connection has closed, Node's parser still emits requests that it has already read.
@@ -48,7 +42,8 @@ export function createRequestQueue(serve: RequestListener): RequestQueue {
       // Otherwise a client that does not read responses could keep its connection open by sending more requests.
       else socket.pause();
     },
-    sockets: () => connections.keys(),
-    responsesOf: (socket) => connections.get(socket) ?? [],
+    sockets: (): Iterable<Socket> => connections.keys(),
+    /** The unfinished responses. The first one belongs to the request that is being served. */
+    responsesOf: (socket: Socket): readonly ServerResponse[] => connections.get(socket) ?? [],
   };
 }

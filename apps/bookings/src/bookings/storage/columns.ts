@@ -75,9 +75,7 @@ function fieldsThat(condition: (column: Column) => boolean): Field[] {
 }
 
 /** Builds a list of columns such as `id, external_booking_id, …`. */
-function columnList(names: readonly Field[]): string {
-  return names.map((field) => table[field].column).join(', ');
-}
+const columnList = (names: readonly Field[]): string => names.map((field) => table[field].column).join(', ');
 
 /** Builds a select list such as `booking.id as "id", …`, for rows of the type `Booking`. */
 export function selectList(names: readonly Field[]): string {

@@ -1,14 +1,5 @@
 // Describes the endpoints for the webhooks of an owner. The handlers that write are in write.ts.
-import {
-  creationHeaders,
-  defineEndpoint,
-  deletionParts,
-  etagHeader,
-  idempotencyKeyHeader,
-  ifMatchHeader,
-  ifNoneMatchHeader,
-  pageSuccess,
-} from '../../http/endpoint-parts.ts';
+import { defineEndpoint, deletionParts, pageSuccess, sharedHeaders } from '../../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../../http/pagination.ts';
 import { versionedResponse } from '../../http/response.ts';
 import { webhookResource } from '../webhook.ts';
@@ -38,7 +29,13 @@ const path = '/api/webhooks';
 export function createWebhookEndpoints(services: WriteWebhookServices) {
   const { store, link } = services;
   const example = webhookExample(link);
-  const success = { status: 200, description: 'The webhook.', schema: webhookSchema, example, headers: etagHeader };
+  const success = {
+    status: 200,
+    description: 'The webhook.',
+    schema: webhookSchema,
+    example,
+    headers: sharedHeaders.etag,
+  };
   const successWithSecret = {
     ...success,
     schema: webhookWithSecretSchema,
@@ -56,14 +53,14 @@ export function createWebhookEndpoints(services: WriteWebhookServices) {
       description:
         'The service sends changes of bookings to the address. Deliveries follow Standard Webhooks. The response to a ' +
         'repeated Idempotency-Key contains the secret too.',
-      headers: idempotencyKeyHeader,
+      headers: sharedHeaders.idempotencyKey,
       body: createWebhookSchema,
       bodyExample: webhookBodyExample,
       success: {
         ...successWithSecret,
         status: 201,
         description: 'The webhook with its secret.',
-        headers: creationHeaders,
+        headers: sharedHeaders.creation,
       },
       handlesValidationErrors: true,
       handle: (request) => registerWebhook(services, request),
@@ -98,7 +95,7 @@ export function createWebhookEndpoints(services: WriteWebhookServices) {
       summary: 'Get one webhook',
       description: 'A webhook of the owner, of which the token names a facility.',
       params,
-      headers: ifNoneMatchHeader,
+      headers: sharedHeaders.ifNoneMatch,
       success,
       notModified: true,
       handle: async (request) =>
@@ -117,7 +114,7 @@ export function createWebhookEndpoints(services: WriteWebhookServices) {
       params,
       body: updateWebhookSchema,
       bodyExample: { ...webhookBodyExample, state: 'paused' },
-      headers: ifMatchHeader,
+      headers: sharedHeaders.ifMatch,
       success,
       handlesValidationErrors: true,
       handle: (request) => updateWebhook(services, request),

@@ -134,9 +134,7 @@ function hasJsonType({ headers }: Request): boolean {
 }
 
 /** `curl -d` sends JSON with this type. */
-function hasFormType({ headers }: Request): boolean {
-  return formType.test(headers['content-type'] ?? '');
-}
+const hasFormType = ({ headers }: Request): boolean => formType.test(headers['content-type'] ?? '');
 
 function isUtf8({ headers }: Request): boolean {
   return /^utf-?8$/i.test(charset.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8');
