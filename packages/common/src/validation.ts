@@ -39,12 +39,10 @@ export function pointerErrorsOf(errors: readonly ErrorObject[]): readonly Pointe
   });
 }
 
-export interface Validated {
+export type Validate = (input: Readonly<Record<string, unknown>>) => {
   readonly value: Readonly<Record<string, unknown>>;
   readonly validationErrors: readonly ValidationError[];
-}
-
-export type Validate = (input: Readonly<Record<string, unknown>>) => Validated;
+};
 
 /** `hint` says how to correct a string that fails `test`. */
 export type Formats = Readonly<Record<string, { readonly test: (text: string) => boolean; readonly hint: string }>>;
@@ -146,40 +144,31 @@ function hintOf(error: ErrorObject): string {
   return validationMessage(error);
 }
 
+const atLeast = (unit: string) => (limit: number) =>
+  limit === 1 ? 'must not be empty' : `must have at least ${limit} ${unit}`;
+const atMost = (unit: string) => (limit: number) => `must have at most ${limit} ${unit}`;
+
+/** By the keyword of the schema, for keywords with a limit. */
+const limitMessages: Readonly<Record<string, (limit: number) => string>> = {
+  minLength: atLeast('characters'),
+  minItems: atLeast('items'),
+  minProperties: atLeast('fields'),
+  maxLength: atMost('characters'),
+  maxItems: atMost('items'),
+  maxProperties: atMost('fields'),
+  minimum: (limit) => `must be ${limit} or more`,
+  maximum: (limit) => `must be ${limit} or less`,
+};
+
 /** Returns a phrase such as `must have at most 500 items`. */
 function validationMessage({ keyword, params, message = 'is not valid' }: ErrorObject): string {
-  switch (keyword) {
-    case 'minLength':
-      return params.limit === 1 ? 'must not be empty' : `must have at least ${params.limit} characters`;
-    case 'maxLength':
-      return `must have at most ${params.limit} characters`;
-    case 'minItems':
-      return params.limit === 1 ? 'must not be empty' : `must have at least ${params.limit} items`;
-    case 'maxItems':
-      return `must have at most ${params.limit} items`;
-    case 'minimum':
-      return `must be ${params.limit} or more`;
-    case 'maximum':
-      return `must be ${params.limit} or less`;
-    case 'enum':
-      return `must be one of ${params.allowedValues.join(', ')}`;
-    case 'pattern':
-      return params.pattern === timeOfDayPattern
-        ? 'must be a time such as 07:30'
-        : 'has a character that is not allowed';
-    case 'additionalProperties':
-      return `must not have the field ${params.additionalProperty}`;
-    case 'type':
-      return `must be ${[params.type].flat().join(' or ')}`;
-    case 'const':
-      return `must be ${JSON.stringify(params.allowedValue)}`;
-    case 'minProperties':
-      return params.limit === 1 ? 'must not be empty' : `must have at least ${params.limit} fields`;
-    case 'maxProperties':
-      return `must have at most ${params.limit} fields`;
-    default:
-      return message;
-  }
+  if (keyword === 'enum') return `must be one of ${params.allowedValues.join(', ')}`;
+  if (keyword === 'additionalProperties') return `must not have the field ${params.additionalProperty}`;
+  if (keyword === 'type') return `must be ${[params.type].flat().join(' or ')}`;
+  if (keyword === 'const') return `must be ${JSON.stringify(params.allowedValue)}`;
+  if (keyword === 'pattern')
+    return params.pattern === timeOfDayPattern ? 'must be a time such as 07:30' : 'has a character that is not allowed';
+  return limitMessages[keyword]?.(params.limit) ?? message;
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

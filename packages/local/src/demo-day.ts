@@ -1,10 +1,28 @@
 // Gives the day sheet of the demo a day with life: bookings of today and of the last week, a league, closures and
 // opening hours. Every start adds what is missing, so a new day has bookings too.
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Temporal } from 'temporal-polyfill';
 import { withClient } from './databases.ts';
-import { type BookingRow, league, leagueWeeks, today, week } from './demo-bookings.ts';
 import type { Settings } from './settings.ts';
+
+type BookingRow = readonly [
+  bay: number,
+  from: string,
+  to: string,
+  name: string,
+  metadata?: Readonly<Record<string, string>>,
+];
+
+/**
+ * The bookings of today, of the days before, the last day first, and of the league. Rows with the same time and name
+ * are a party. Bay 2 is free for the README, which lists what is upcoming there.
+ */
+const { today, week, league }: { today: BookingRow[]; week: BookingRow[][]; league: BookingRow[] } = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../demo/day.json'), 'utf8'),
+);
+const leagueWeeks = 8;
 
 const facilityId = 'fac-north';
 const locationId = 'loc-north-1';

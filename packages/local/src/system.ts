@@ -13,7 +13,7 @@ import {
   writeCommandEnvironment,
   writePrivately,
 } from './data-folder.ts';
-import { ensureDatabase, hasAccounts, roles, shareSecrets } from './databases.ts';
+import { ensureDatabase, hasAccounts, roles, shareSecrets, withClient } from './databases.ts';
 import { demoData, publishedPasswords, readDemo, reasonForNoDemo } from './demo.ts';
 import { bookDay, loadPast } from './demo-day.ts';
 import { createMails, type Mails } from './demo-page/pages.ts';
@@ -161,7 +161,7 @@ async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<un
   const { settings, env, print, signal, serverUrl, secrets, parts, onMail } = options;
   const urls = await ensureDatabase(serverUrl, app, secrets.passwords);
   const folder = join(settings.root, 'apps', app);
-  const problem = await findHistoryProblem({ url: urls.owner, directory: join(folder, 'migrations') });
+  const problem = await withClient(urls.owner, (client) => findHistoryProblem(client, join(folder, 'migrations')));
   if (problem) throw new Error(`${app}: ${problem}. ${wayToNewDatabase(settings)}`);
   const appEnv = serviceEnvironment(app, env, settings, secrets);
   const asOwner = { app, folder, env: { ...appEnv, DATABASE_URL: urls.owner }, print, signal, onMail };

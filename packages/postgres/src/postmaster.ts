@@ -4,13 +4,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { findProcess, signal, waitForEnd } from './processes.ts';
 
-export interface Postmaster {
-  pid: number;
-  port: number;
-  isReady: boolean;
-}
-
-export function readPostmaster(data: string): Postmaster | undefined {
+export function readPostmaster(data: string) {
   try {
     const [pid, _data, _startTime, port, _socketFolder, _address, _sharedMemory, status] = readFileSync(
       join(data, 'postmaster.pid'),

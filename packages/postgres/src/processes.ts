@@ -3,14 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 
-export interface RunningProcess {
-  parentPid: number;
-  /** The program and its arguments, separated by spaces. */
-  command: string;
-}
-
-/** Returns undefined if no process has this id, or if the process is a zombie. */
-export function findProcess(pid: number): RunningProcess | undefined {
+/**
+ * Returns undefined if no process has this id, or if the process is a zombie. `command` is the program and its
+ * arguments, separated by spaces.
+ */
+export function findProcess(pid: number) {
   try {
     const [state, parent, command] = process.platform === 'linux' ? readProc(pid) : runPs(pid);
     // `X` is a process that is being removed.

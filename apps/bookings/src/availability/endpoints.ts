@@ -169,15 +169,8 @@ function bayAvailability(bay: BayRow, gaps: readonly Interval[], minMinutes = 0)
   };
 }
 
-interface AvailabilityPage {
-  readonly items: readonly ReturnType<typeof bayAvailability>[];
-  /** When the bays were read. */
-  readonly asOf: string;
-  readonly total: number;
-}
-
 function availabilityResponse(
-  { items, asOf, total }: AvailabilityPage,
+  { items, asOf, total }: { items: readonly ReturnType<typeof bayAvailability>[]; asOf: string; total: number },
   request: Omit<ListRequest, 'path'>,
   link: MakeLink,
 ): EndpointResponse {

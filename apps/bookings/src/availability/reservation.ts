@@ -25,18 +25,12 @@ export interface Reservation {
   readonly problems: readonly ApiProblem[];
 }
 
-interface ReservationServices {
-  readonly catalogue: Catalogue;
-  readonly config: BookingLimits;
-  readonly now: Date;
-}
-
 /** `requestErrors` are earlier validation errors. The body can be incomplete. */
 export async function validateReservation(
   { bayId, startDate, endDate }: Partial<Period> & { readonly bayId?: string },
   requestErrors: readonly ValidationError[],
   { facilities }: Caller,
-  { catalogue, config, now }: ReservationServices,
+  { catalogue, config, now }: { catalogue: Catalogue; config: BookingLimits; now: Date },
 ): Promise<Reservation> {
   const dates = parseDates({ startDate, endDate });
   const { start, end, isReversed } = dates;

@@ -22,19 +22,14 @@ export interface Conflict {
   readonly context?: { readonly heldUntil: string } | { readonly closure: string };
 }
 
-export interface ConflictOptions {
-  /** True for an update that keeps the bay and the times: opening hours and closures are not checked again. */
-  readonly ignoresHoursAndClosures?: boolean | undefined;
-}
-
 /**
  * Returns every reason why the interval cannot be booked. `bay` is undefined if the bay does not exist. If `interval`
- * is undefined, only the bay is checked.
+ * is undefined, only the bay is checked. An update that keeps the bay and the times ignores hours and closures.
  */
 export function findConflicts(
   bay: BayState | undefined,
   interval: Interval | undefined,
-  { ignoresHoursAndClosures = false }: ConflictOptions = {},
+  { ignoresHoursAndClosures = false }: { readonly ignoresHoursAndClosures?: boolean | undefined } = {},
 ): readonly Conflict[] {
   // The catalogue can contain a bay that an operator has deleted.
   if (!bay) return [{ code: 'ERR00012', moreInfo: '' }];

@@ -1,8 +1,7 @@
 // Describes and handles POST /api/booking-erasures.
 
-import { type EndpointResponse, namedSchema } from '@bay-booking/common/endpoint';
+import { namedSchema } from '@bay-booking/common/endpoint';
 import { textSchema } from '@bay-booking/common/text';
-import type { CallerRequest } from '../auth/caller.ts';
 import { isUuid } from '../database/tagged-id.ts';
 import { badRequest, problemsOf } from '../errors.ts';
 import { defineEndpoint, type EndpointServices } from '../http/endpoint-parts.ts';
@@ -23,15 +22,7 @@ const erasureSchema = namedSchema('Erasure', {
   bookings: { type: 'integer', minimum: 0, description: 'The number of bookings that were changed.' },
 });
 
-interface EraseBody {
-  readonly ids?: readonly string[];
-  readonly userAlias?: string;
-  readonly dryRun?: boolean;
-}
-
-type ErasureServices = Pick<EndpointServices, 'now'> & { readonly erasure: Erasure };
-
-export function createErasureEndpoints(services: ErasureServices) {
+export function createErasureEndpoints({ erasure, now }: EndpointServices & { readonly erasure: Erasure }) {
   return [
     defineEndpoint({
       operationId: 'eraseBookings',
@@ -47,24 +38,20 @@ export function createErasureEndpoints(services: ErasureServices) {
       body: eraseBookingsSchema,
       bodyExample: { userAlias: 'Ann', dryRun: true },
       success: { status: 200, description: 'Erased.', schema: erasureSchema, example: { bookings: 3 } },
-      handle: (request) => eraseBookings(services, request),
+      handle: async ({ body, caller, requestId }) => {
+        const { ids, userAlias, dryRun = false } = body;
+        const { clientId, subject, facilities } = caller;
+        if ((ids === undefined) === (userAlias === undefined)) throw invalid('ids', 'exactly one of ids and userAlias');
+        const selected =
+          userAlias === undefined ? new Set(ids?.filter(isUuid)) : await erasure.find(facilities, userAlias);
+        if (selected.size > maxErasedBookings)
+          throw invalid('userAlias', `more than ${maxErasedBookings} bookings have this alias, so name them by ids`);
+        const author = { clientId, subject, requestId };
+        const bookings = await erasure.erase(facilities, [...selected], { author, at: now(), dryRun });
+        return { status: 200, body: { bookings } };
+      },
     }),
   ];
-}
-
-async function eraseBookings(
-  { erasure, now }: ErasureServices,
-  { body, caller, requestId }: CallerRequest<unknown, EraseBody>,
-): Promise<EndpointResponse> {
-  const { ids, userAlias, dryRun = false } = body;
-  const { clientId, subject, facilities } = caller;
-  if ((ids === undefined) === (userAlias === undefined)) throw invalid('ids', 'exactly one of ids and userAlias');
-  const selected = userAlias === undefined ? new Set(ids?.filter(isUuid)) : await erasure.find(facilities, userAlias);
-  if (selected.size > maxErasedBookings)
-    throw invalid('userAlias', `more than ${maxErasedBookings} bookings have this alias, so name them by ids`);
-  const author = { clientId, subject, requestId };
-  const bookings = await erasure.erase(facilities, [...selected], { author, at: now(), dryRun });
-  return { status: 200, body: { bookings } };
 }
 
 const invalid = (field: string, hint: string) => badRequest(problemsOf([{ field, kind: 'invalid', hint }]));

@@ -9,23 +9,16 @@ export interface Facility {
   readonly timeZone: string;
 }
 
-export interface LocationRow {
-  readonly id: string;
-  readonly name: string;
+export interface LocationRow extends Facility {
   readonly facilityId: string;
-  readonly timeZone: string;
 }
 
-export interface BayRow {
-  readonly id: string;
-  readonly name: string;
+export interface BayRow extends LocationRow {
   readonly description: string;
   readonly kind: string;
   readonly bookable: boolean;
   readonly locationId: string;
   readonly locationName: string;
-  readonly facilityId: string;
-  readonly timeZone: string;
 }
 
 /** In `name_order`, `Bay 2` comes before `Bay 10`. The collation "C" gives the same order in every database. */
@@ -64,15 +57,8 @@ const baysOfLocationsById = bays(true, true);
 const findLocation = `select ${locations.columns} from location join facility on facility.id = location.facility_id
 where location.removed_at is null and location.facility_id = any($1) and location.id = $2`;
 
-export interface LocationFilter {
-  readonly facilityIds?: readonly string[] | undefined;
-  readonly ids?: readonly string[] | undefined;
-}
-
-export interface BayFilter {
-  readonly locationIds?: readonly string[] | undefined;
-  readonly bayIds?: readonly string[] | undefined;
-}
+/** A filter that is undefined selects every row. */
+type Filter<Name extends string> = { readonly [name in Name]?: readonly string[] | undefined };
 
 export type PlacesStore = ReturnType<typeof createPlacesStore>;
 
@@ -80,13 +66,20 @@ export function createPlacesStore(db: Queryable) {
   return {
     findFacilities: (facilities: readonly string[]) => query<Facility>(db, findFacilities, [facilities]),
 
-    findLocations: (facilities: readonly string[], { facilityIds, ids }: LocationFilter, page: PageRequest) =>
-      queryPage<LocationRow>(db, locations, [facilities, facilityIds ?? null, ids ?? null], page),
+    findLocations: (
+      facilities: readonly string[],
+      { facilityIds, ids }: Filter<'facilityIds' | 'ids'>,
+      page: PageRequest,
+    ) => queryPage<LocationRow>(db, locations, [facilities, facilityIds ?? null, ids ?? null], page),
 
     findLocation: async (facilities: readonly string[], id: string): Promise<LocationRow | undefined> =>
       (await query<LocationRow>(db, findLocation, [facilities, id]))[0],
 
-    findBays: (facilities: readonly string[], { locationIds, bayIds }: BayFilter, page: PageRequest) => {
+    findBays: (
+      facilities: readonly string[],
+      { locationIds, bayIds }: Filter<'locationIds' | 'bayIds'>,
+      page: PageRequest,
+    ) => {
       const statement = locationIds ? (bayIds ? baysOfLocationsById : baysOfLocations) : bayIds ? baysById : allBays;
       return queryPage<BayRow>(db, statement, [facilities, locationIds ?? null, bayIds ?? null], page);
     },

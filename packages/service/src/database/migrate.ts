@@ -173,17 +173,8 @@ async function acquireMigrationLock(client: pg.Client): Promise<void> {
 }
 
 /** Returns why the migrations of a directory cannot be applied to a database, or undefined. */
-export async function findHistoryProblem({ url, directory }: MigrateOptions): Promise<string | undefined> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
-  // If nobody listened, a lost connection would end the process.
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return historyProblem(await readMigrations(directory), await readAppliedMigrations(client));
-  } finally {
-    await client.end();
-  }
-}
+export const findHistoryProblem = async (client: pg.Client, directory: string) =>
+  historyProblem(await readMigrations(directory), await readAppliedMigrations(client));
 
 function historyProblem(migrations: readonly Migration[], applied: readonly AppliedMigration[]): string | undefined {
   const changed = applied.find(({ checksum }, index) => migrations[index] && migrations[index].checksum !== checksum);

@@ -25,10 +25,8 @@ export async function attempt(delivery: LeasedDelivery, options: AttemptOptions)
   const { id, webhookId, body, url, secret, previousSecret } = delivery;
   const attemptedAt = now();
   const secrets = [secret, previousSecret].filter((text) => text !== null);
-  const headers = signedHeaders(
-    { id, body, attemptAt: attemptedAt },
-    secrets.map((text) => secretBox.decrypt(text, webhookId)),
-  );
+  const decrypted = secrets.map((text) => secretBox.decrypt(text, webhookId));
+  const headers = signedHeaders(id, body, attemptedAt, decrypted);
   const attempts = delivery.attempts + 1;
   let status: number | null = null;
   let error: string | null = null;
@@ -55,18 +53,11 @@ export async function attempt(delivery: LeasedDelivery, options: AttemptOptions)
   return { ...result, state: next ? 'pending' : 'failed', nextAttemptAt: next };
 }
 
-interface SignedMessage {
-  /** The id of the delivery, which all its attempts share. */
-  readonly id: string;
-  readonly body: string;
-  readonly attemptAt: Date;
-}
-
 /**
  * Returns the headers that identify and sign a message (Standard Webhooks, https://www.standardwebhooks.com).
  * They contain one signature for each secret.
  */
-function signedHeaders({ id, body, attemptAt }: SignedMessage, secrets: readonly string[]) {
+function signedHeaders(id: string, body: string, attemptAt: Date, secrets: readonly string[]) {
   const timestamp = String(Math.floor(attemptAt.getTime() / 1000));
   const signatureOf = (secret: string): string => {
     const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
