@@ -42,7 +42,7 @@ import { escapeUndecodablePath, removeBasePath } from './http/request-path.ts';
 import { mountErrorHandler, mountMethodNotAllowed, pathOptions, setCommonHeaders } from './http/response.ts';
 import { listJobs, startJobs } from './jobs.ts';
 import { createMeEndpoint } from './me/endpoint.ts';
-import { countFailedFetches, observeAge } from './metrics.ts';
+import { countFailedFetches, observeAges } from './metrics.ts';
 import { mountDocuments } from './openapi/routes.ts';
 import { createOpeningHoursEndpoints } from './opening-hours/endpoints.ts';
 import { createOpeningHoursStore } from './opening-hours/store.ts';
@@ -185,16 +185,7 @@ function createExpressApps(
   const serveMetrics = metricsPort === undefined;
   collectDatabaseMetrics(metrics, db);
   logOutages(db, logger);
-  observeAge(metrics, {
-    name: 'jwks_age_seconds',
-    help: 'Seconds since the signing keys were last fetched; absent before the first time.',
-    age: signingKeys.age,
-  });
-  observeAge(metrics, {
-    name: 'bookings_revocations_age_seconds',
-    help: 'Seconds since the list of revocations was last read; absent before the first time.',
-    age: revocations.age,
-  });
+  observeAges(metrics, { keys: signingKeys.age, revocations: revocations.age });
 
   const readiness = createReadiness({
     database: databaseCheck(db, bookingsMigrations),

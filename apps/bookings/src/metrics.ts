@@ -2,21 +2,32 @@
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 
-/** `age` returns milliseconds, or undefined before the first time. */
-export function observeAge(
-  { registry }: Metrics,
-  { name, help, age }: { name: string; help: string; age: () => number | undefined },
-): void {
-  new Gauge({
-    name,
-    help,
-    registers: [registry],
-    collect() {
-      const milliseconds = age();
-      if (milliseconds === undefined) this.reset();
-      else this.set(milliseconds / 1000);
+/** Returns milliseconds, or undefined before the first time. */
+type Age = () => number | undefined;
+
+export function observeAges({ registry }: Metrics, ages: { readonly keys: Age; readonly revocations: Age }): void {
+  const gauges = [
+    {
+      name: 'jwks_age_seconds',
+      help: 'Seconds since the signing keys were last fetched; absent before the first time.',
+      age: ages.keys,
     },
-  });
+    {
+      name: 'bookings_revocations_age_seconds',
+      help: 'Seconds since the list of revocations was last read; absent before the first time.',
+      age: ages.revocations,
+    },
+  ];
+  for (const { age, ...description } of gauges)
+    new Gauge({
+      ...description,
+      registers: [registry],
+      collect() {
+        const milliseconds = age();
+        if (milliseconds === undefined) this.reset();
+        else this.set(milliseconds / 1000);
+      },
+    });
 }
 
 export function countFailedFetches({ registry }: Metrics): () => void {

@@ -1,3 +1,4 @@
+// Creates the errors 401 and 403 with their challenges (RFC 6750, RFC 9449 and RFC 9728).
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import { apiError } from '../errors.ts';
 import type { Scheme } from './caller.ts';

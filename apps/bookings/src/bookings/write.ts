@@ -1,3 +1,4 @@
+// Finds, updates and deletes a booking, or reports why that is not possible.
 import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { findLikelyFacilities, isUuid } from '../database/tagged-id.ts';
 import { apiError } from '../errors.ts';
