@@ -3,8 +3,13 @@ import { type Database, type Queryable, query, send, type Transaction } from '@b
 import { type Booking, erasedFields, selectBookings, updateRows, updateValues } from '../bookings/storage/columns.ts';
 import type { BookingState } from '../changes/log.ts';
 
+/** Returns a function that finds the ids of bookings or facilities. Its parameters are those of the statement. */
+const idFinder =
+  (statement: string) =>
+  async (on: Queryable, facilities: readonly string[], ...values: readonly unknown[]): Promise<readonly string[]> =>
+    (await query<{ id: string }>(on, statement, [facilities, ...values])).map(({ id }) => id);
+
 const bookingStatements = {
-  findByAlias: 'select id from booking where facility_id = any($1) and user_alias = $2 limit $3',
   /**
    * The condition for the alias is that of the partial index booking_personal. If there were no order, PostgreSQL would
    * read the whole table instead: it expects many matches among ended bookings, but nearly all of them are erased.
@@ -14,11 +19,6 @@ where user_alias <> 'erased' and end_date < $1 order by end_date limit $2`,
   lock: `${selectBookings} where facility_id = $1 and id = any($2::uuid[]) order by id for update`,
   update: updateRows('$2'),
 };
-
-export async function findByAlias(db: Database, facilities: readonly string[], userAlias: string, limit: number) {
-  const rows = await query<{ id: string }>(db, bookingStatements.findByAlias, [facilities, userAlias, limit]);
-  return rows.map(({ id }) => id);
-}
 
 /** Returns bookings that ended before `endedBefore` and whose alias is not erased. */
 export const findEnded = (db: Database, endedBefore: Date, limit: number) =>
@@ -50,12 +50,6 @@ export interface LatestChange {
 const changeStatements = {
   findFacilities: `select distinct facility_id as "facilityId", other_facility_id as "otherFacilityId"
 from booking_change where facility_id = any($1) and booking_id = any($2::uuid[])`,
-  findKnownFacilities: `select distinct facility_id as id from booking_change
-where facility_id = any($1) and booking_id = any($2::uuid[]) order by id`,
-  findIds: `select distinct booking_id as id from booking_change
-where facility_id = any($1) and booking_id = any($2::uuid[])`,
-  findFormerAlias: `select distinct booking_id as id from booking_change
-where facility_id = any($1) and before is not null and before ->> 'userAlias' = $2 limit $3`,
   findLatest: `select distinct on (booking_id) facility_id as "facilityId", booking_id as "bookingId", version, at,
   after is null as "isDeleted", after is null and other_facility_id is not null as "isMoved",
   coalesce(after, before) as state
@@ -84,21 +78,20 @@ export async function findFacilities(on: Queryable, facilities: readonly string[
   return [...found].toSorted();
 }
 
-/** Returns those of `facilities` that have a change of one of these bookings. */
-export const findKnownFacilities = (on: Queryable, facilities: readonly string[], ids: readonly string[]) =>
-  idsOf(query(on, changeStatements.findKnownFacilities, [facilities, ids]));
+/** Finds bookings with this alias, at most $3. */
+export const findByAlias = idFinder('select id from booking where facility_id = any($1) and user_alias = $2 limit $3');
 
-/** Returns the ids that have a change at one of the facilities. */
-export const findKnownIds = (db: Database, facilities: readonly string[], ids: readonly string[]) =>
-  idsOf(query(db, changeStatements.findIds, [facilities, ids]));
+/** Finds those of the facilities that have a change of one of the bookings $2. */
+export const findKnownFacilities = idFinder(`select distinct facility_id as id from booking_change
+where facility_id = any($1) and booking_id = any($2::uuid[]) order by id`);
 
-/** Returns bookings that had the alias before one of their changes, at most `limit`. */
-export const findByFormerAlias = (db: Database, facilities: readonly string[], userAlias: string, limit: number) =>
-  idsOf(query(db, changeStatements.findFormerAlias, [facilities, userAlias, limit]));
+/** Finds those of the bookings $2 that have a change at one of the facilities. */
+export const findKnownIds = idFinder(`select distinct booking_id as id from booking_change
+where facility_id = any($1) and booking_id = any($2::uuid[])`);
 
-async function idsOf(rows: Promise<readonly { readonly id: string }[]>): Promise<readonly string[]> {
-  return (await rows).map(({ id }) => id);
-}
+/** Finds bookings that had the alias before one of their changes, at most $3. */
+export const findByFormerAlias = idFinder(`select distinct booking_id as id from booking_change
+where facility_id = any($1) and before is not null and before ->> 'userAlias' = $2 limit $3`);
 
 export const findLatestChanges = (tx: Transaction, facilityId: string, ids: readonly string[]) =>
   query<LatestChange>(tx, changeStatements.findLatest, [facilityId, ids]);
@@ -110,14 +103,12 @@ const erased = (state: string): string =>
     state,
   );
 const isPersonal = `(before <> ${erased('before')} or after <> ${erased('after')})`;
-const findPersonalChanges = `select distinct booking_id as id from booking_change
-where facility_id = any($1) and booking_id = any($2::uuid[]) and ${isPersonal}`;
 const erase = `update booking_change set before = ${erased('before')}, after = ${erased('after')}
 where facility_id = $1 and booking_id = any($2::uuid[]) and ${isPersonal}`;
 
-/** Returns the bookings with personal data in a change at one of the facilities. */
-export const findPersonal = (on: Queryable, facilities: readonly string[], ids: readonly string[]) =>
-  idsOf(query(on, findPersonalChanges, [facilities, ids]));
+/** Finds those of the bookings $2 with personal data in a change at one of the facilities. */
+export const findPersonal = idFinder(`select distinct booking_id as id from booking_change
+where facility_id = any($1) and booking_id = any($2::uuid[]) and ${isPersonal}`);
 
 export const eraseChanges = (tx: Transaction, facilityId: string, ids: readonly string[]): void =>
   send(tx, erase, [facilityId, ids]);
