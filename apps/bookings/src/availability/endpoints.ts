@@ -9,7 +9,7 @@ import type { Database } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller } from '../auth/caller.ts';
 import { badRequest, problemOf, problemsOf } from '../errors.ts';
-import { defineEndpoint, type EndpointServices, pageSuccess } from '../http/endpoint-parts.ts';
+import { defineEndpoint, type EndpointServices, pageSuccess, string } from '../http/endpoint-parts.ts';
 import {
   defaultPageSizes,
   type ListRequest,
@@ -24,8 +24,6 @@ import type { BayRow, PlacesStore } from '../places/store.ts';
 import { type Interval, timesOf } from '../time/interval.ts';
 import { readBayStatesWithoutReasons, readClock } from './bay-states.ts';
 import { findGaps } from './rule.ts';
-
-const string = { type: 'string' } as const;
 
 /** The maximum length of a search interval. */
 const maxDays = 32;

@@ -179,8 +179,8 @@ function createHold(
     const createdAt = await store.now();
     const seconds = body.holdSeconds ?? holdSeconds.default;
     const hold: Hold = {
-      ...valid,
       id: newTaggedId(valid.facilityId, now),
+      ...valid,
       correlationId: body.correlationId ?? null,
       createdAt,
       expiresAt: new Date(Date.parse(createdAt) + seconds * 1_000).toISOString(),

@@ -21,16 +21,10 @@ export const holdSeconds = { min: 30, max: 900, default: 300, maxInTotal: 1_800 
 
 export const holdPath = ({ id }: Pick<Hold, 'id'>): string => `/api/booking-holds/${id}`;
 
-export function holdResource(hold: Hold, link: MakeLink) {
-  const { id, bayId, startDate, endDate, expiresAt, createdAt, correlationId } = hold;
+export function holdResource({ facilityId: _, correlationId, ...hold }: Hold, link: MakeLink) {
   const path = holdPath(hold);
   return {
-    id,
-    bayId,
-    startDate,
-    endDate,
-    expiresAt,
-    createdAt,
+    ...hold,
     ...(correlationId !== null && { correlationId }),
     _links: {
       self: link('GET', path),
