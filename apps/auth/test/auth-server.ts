@@ -4,10 +4,11 @@ import { loadOnce } from '@bay-booking/testkit/load-once';
 import { afterAll } from '@jest/globals';
 
 const system = await loadOnce<typeof import('./auth-system.ts')>(new URL('./auth-system.ts', import.meta.url));
-export const { audience, encryptionKey, quietLogger, scopeBase, scopes, serverGlobals } = system;
-export const { connectDatabase, createAccountRecords, createAudit, createClientValidator, createTokenStore } = system;
+export const { audience, cheapHash, encryptionKey, quietLogger, scopeBase, scopes, serverGlobals, statusAndBody } =
+  system;
+export const { connectDatabase, createAccountRecords, createAudit, createClientValidator } = system;
 export const { createKeyStore, deleteExpiredRows, importFile, reencryptEmails, WrongEncryptionKey } = system;
-export type { AuthServer } from './auth-system.ts';
+export type AuthServer = Awaited<ReturnType<typeof startAuthServer>>;
 
 /** The `close` functions of the servers of this test file. Jest cannot end while a server runs. */
 const closeFunctions: (() => Promise<void>)[] = [];
@@ -36,12 +37,6 @@ export async function eventually<T>(read: () => Promise<T | undefined | false>):
   }
 }
 
-/** Returns the status and the fields of the JSON body in one object, so that a test can compare both at once. */
-export const statusAndBody = async (response: Response): Promise<Record<string, unknown>> => ({
-  status: response.status,
-  ...((await response.json()) as Record<string, unknown>),
-});
-
 /**
  * Changes the database as if all codes and refresh tokens had been used 1.1 s earlier. A second use less than a second
  * after the first one revokes nothing.
@@ -62,3 +57,13 @@ export const patForm = {
 export const basic = (id: string, secret: string): Record<string, string> => ({
   Authorization: `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64')}`,
 });
+
+export interface LoggedMail {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+}
+
+/** Returns the e-mails of a server without SMTP_URL, which writes them to its log. */
+export const mailsInLog = ({ log }: Pick<AuthServer, 'log'>): readonly LoggedMail[] =>
+  log.map((line) => JSON.parse(line)).flatMap(({ mail }) => (mail ? [mail] : []));

@@ -2,12 +2,12 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { importFile } from '@bay-booking/records/commands';
-import { connectDatabase, type Database } from '@bay-booking/service/database/database';
+import { connectDatabase } from '@bay-booking/service/database/database';
 import { createLogger } from '@bay-booking/service/logging';
 import { createMetrics } from '@bay-booking/service/metrics';
 import { createTestDatabase } from '@bay-booking/testkit/database';
 import { hashSync } from '@node-rs/argon2';
-import { type AuthApp, createApp } from '../src/app.ts';
+import { createApp } from '../src/app.ts';
 import { createAudit } from '../src/audit/audit.ts';
 import { type Lockout, lockout, migrationsDirectory, readAuthConfig } from '../src/config.ts';
 import { createAccountRecords } from '../src/management/management.ts';
@@ -18,7 +18,6 @@ import type { ImportDocument } from './import-document.ts';
 
 // Tests import this code from here, because all files of a worker process share it.
 export { deleteExpiredRows } from '../src/cleanup-store.ts';
-export { createTokenStore } from '../src/clients/personal-access-token-store.ts';
 export { createClientValidator } from '../src/oidc/clients/validation.ts';
 export { reencryptEmails } from '../src/outbox/mailer.ts';
 export { createKeyStore, WrongEncryptionKey } from '../src/signing-keys/store.ts';
@@ -34,39 +33,7 @@ export const encryptionKey = Buffer.alloc(32, 7).toString('base64');
 
 export const quietLogger = createLogger({ service: 'test', level: 'silent' });
 
-export interface AuthServer {
-  readonly origin: string;
-  readonly auth: AuthApp;
-  /** The connections of the test to the database of the service. `disconnectDatabase` does not interrupt them. */
-  readonly db: Database;
-  readonly databaseUrl: string;
-  /** The log lines, one JSON object each. */
-  readonly log: readonly string[];
-  /** Imports a document as the import command does. */
-  readonly load: (document: ImportDocument) => Promise<void>;
-  /** Posts a form. A field with a list of values is sent once for each value. Redirects are not followed. */
-  readonly post: (
-    path: string,
-    form: Record<string, string | readonly string[]>,
-    headers?: Record<string, string>,
-  ) => Promise<Response>;
-  /** Starts another instance of the service on the same database. */
-  readonly startInstance: (
-    environment?: Record<string, string>,
-    limits?: Partial<Lockout>,
-  ) => Promise<{
-    readonly origin: string;
-    readonly auth: AuthApp;
-    readonly close: () => Promise<void>;
-  }>;
-  /**
-   * Closes the connections of the service to its database. New connections are refused until `reconnectDatabase` is
-   * called.
-   */
-  readonly disconnectDatabase: () => Promise<void>;
-  readonly reconnectDatabase: () => Promise<void>;
-  readonly close: () => Promise<void>;
-}
+type Form = Record<string, string | readonly string[]>;
 
 /** All servers of a worker process share these records, because the compilation of their schemas takes long. */
 let records: ReturnType<typeof createAccountRecords> | undefined;
@@ -79,7 +46,7 @@ let records: ReturnType<typeof createAccountRecords> | undefined;
 export async function startAuthServer(
   environment: Record<string, string> = {},
   { host = '127.0.0.1', lockout: limitsOfServer = {} }: { host?: string; lockout?: Partial<Lockout> } = {},
-): Promise<AuthServer> {
+) {
   const database = await createTestDatabase({ migrations: migrationsDirectory });
   const proxy = await startDatabaseProxy(database.url);
   const log: string[] = [];
@@ -90,6 +57,7 @@ export async function startAuthServer(
   });
   const db = connectDatabase({ url: database.url, applicationName: 'test', poolMax: 4 });
 
+  /** Imports a document as the import command does. */
   const load = async (document: ImportDocument): Promise<void> => {
     records ??= createAccountRecords(db, {
       // An issuer on localhost. The instances have other ports, which make no difference to the validation of clients.
@@ -150,23 +118,34 @@ export async function startAuthServer(
     await db.destroy();
     await database.drop();
   };
+  /** Posts a form. A field with a list of values is sent once for each value. Redirects are not followed. */
+  const post = (path: string, form: Form, headers: Record<string, string> = {}): Promise<Response> => {
+    const body = new URLSearchParams();
+    for (const [name, value] of Object.entries(form))
+      for (const entry of [value].flat()) body.append(name, String(entry));
+    return fetch(first.origin + path, { method: 'POST', body, headers, redirect: 'manual' });
+  };
   return {
     ...first,
+    /** The connections of the test to the database of the service. `disconnectDatabase` does not interrupt them. */
     db,
     databaseUrl: database.url,
-    log,
+    /** The log lines, one JSON object each. */
+    log: log as readonly string[],
     load,
-    post: (path, form, headers = {}) => {
-      const body = new URLSearchParams();
-      for (const [name, value] of Object.entries(form))
-        for (const entry of [value].flat()) body.append(name, String(entry));
-      return fetch(first.origin + path, { method: 'POST', body, headers, redirect: 'manual' });
-    },
-    startInstance: async (instanceEnvironment, limits) => {
+    post,
+    /** Posts a token request. Returns the status and the fields of the body. */
+    token: async (form: Form, headers?: Record<string, string>) =>
+      statusAndBody(await post('/connect/token', form, headers)),
+    userinfo: (token: unknown) =>
+      fetch(`${first.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${token}` } }),
+    /** Starts another instance of the service on the same database. */
+    startInstance: async (instanceEnvironment?: Record<string, string>, limits?: Partial<Lockout>) => {
       const other = await startInstance(first.origin, instanceEnvironment, limits);
       others.push(other);
       return other;
     },
+    /** Closes the connections of the service to its database. New ones are refused until `reconnectDatabase`. */
     disconnectDatabase: proxy.disconnect,
     reconnectDatabase: proxy.reconnect,
     close: closeAll,
@@ -178,11 +157,17 @@ async function listenOn(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
+/** Returns the status and the fields of the JSON body in one object, so that a test can compare both at once. */
+export const statusAndBody = async (response: Response): Promise<Record<string, unknown>> => ({
+  status: response.status,
+  ...((await response.json()) as Record<string, unknown>),
+});
+
 /** Tests sign in many times. A hash with the parameters of the service would take 40 ms of a core each time. */
+export const cheapHash = (password: string): string =>
+  hashSync(password, { memoryCost: 8, timeCost: 1, parallelism: 1 });
+
 const withCheapHashes = ({ accounts = [], ...others }: ImportDocument): ImportDocument => ({
   ...others,
-  accounts: accounts.map(({ password = '', ...account }) => ({
-    ...account,
-    passwordHash: hashSync(password, { memoryCost: 8, timeCost: 1, parallelism: 1 }),
-  })),
+  accounts: accounts.map(({ password = '', ...account }) => ({ ...account, passwordHash: cheapHash(password) })),
 });

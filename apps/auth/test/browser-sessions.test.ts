@@ -1,7 +1,8 @@
-// Tests the session of a browser: sign-in without a client, the cookies of the session, and its end.
+// Tests the session of a browser: sign-in without a client, its end, and concurrent changes. Two tabs send concurrent
+// requests, and so does a page that renews its tokens silently (OpenID Connect Core section 3.1.2.1).
 import { useFixture } from '@bay-booking/testkit/fixture';
-import type { FormBrowser } from '@bay-booking/testkit/form-browser';
-import { describe, expect, test } from '@jest/globals';
+import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually, scopes, startAuthServer } from './auth-server.ts';
 import { allow, createDevice } from './device-fixture.ts';
 import { authorizeUrl, openBrowser, player, redirectParameters, signInAndConsent, webCallback } from './flows.ts';
@@ -9,25 +10,12 @@ import { password, registerUser, signInUser } from './test-users.ts';
 
 const server = useFixture(() => startAuthServer());
 
-test.each(['https://evil.example', '//evil.example', '/\\evil.example', '/a/..//evil.example'])(
-  'a user does not return to %s after signing in, because only pages of this server are allowed',
-  async (address) => {
-    const browser = openBrowser(server);
-    const form = await browser.open(`${server.origin}/sign-in?return=${encodeURIComponent(address)}`);
-    const page = await browser.send(form, player);
-    expect(page.url.href).toBe(`${server.origin}/account`);
-  },
-);
-
-test('the id of the session changes at every sign-in, which prevents session fixation', async () => {
-  const { browser } = await registerUser(server);
-  const sessionId = () => browser.cookies().find((cookie) => cookie.startsWith('_session='));
-  const before = sessionId();
-  // With `again`, the page also shows the form to a user who is already signed in.
-  const signIn = await browser.open(`${server.origin}/sign-in?return=/account&again=1`);
-  await browser.send(signIn, { password });
-  expect(sessionId()).toBeDefined();
-  expect(sessionId()).not.toBe(before);
+// src/html/local-path.test.ts has other addresses.
+test('a user does not return to another server after signing in', async () => {
+  const browser = openBrowser(server);
+  const form = await browser.open(`${server.origin}/sign-in?return=${encodeURIComponent('/\\evil.example')}`);
+  const page = await browser.send(form, player);
+  expect(page.url.href).toBe(`${server.origin}/account`);
 });
 
 /** Changes the database as if nobody had signed in or used a session for these minutes. A session is idle after 120. */
@@ -40,14 +28,6 @@ async function idleFor(minutes: number): Promise<void> {
     [minutes],
   );
 }
-
-test('a user whose session was idle for three hours must enter the password again', async () => {
-  const { browser, username } = await registerUser(server);
-  await idleFor(180);
-  const page = await browser.open(`${server.origin}/account`);
-  expect(page.title).toMatch(/^Sign in/);
-  expect((await browser.send(page, { username, password })).title).toMatch(/^Your account/);
-});
 
 describe('no page and no endpoint finds an idle session', () => {
   const request = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: 'openid' };
@@ -102,26 +82,6 @@ describe('no page and no endpoint finds an idle session', () => {
   });
 });
 
-test('a session that ends during a request is not stored again', async () => {
-  const { browser } = await registerUser(server);
-  const request = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: 'openid' };
-  const lock = await server.db.transaction();
-  await lock.raw("select 1 from oidc_artifact where model = 'Session' for update");
-  const page = browser.open(authorizeUrl(server, { ...request, prompt: 'none' }));
-  // Waits until the request has read the session and tries to store it. The lock prevents this.
-  await eventually(async () => {
-    const { rows } = await server.db.raw(
-      "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-    );
-    return rows.length > 0;
-  });
-  await lock.raw("delete from oidc_artifact where model = 'Session'");
-  await lock.commit();
-  // When the request read the session, the user was signed in, but had not given consent to demo-web.
-  expect((await page).url.searchParams.get('error')).toBe('consent_required');
-  expect((await browser.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
-});
-
 test('the stored session does not contain the value of the session cookie', async () => {
   const { browser } = await registerUser(server);
   const client = { client_id: 'demo-native', redirect_uri: 'com.example.demo:/callback' };
@@ -133,27 +93,128 @@ test('the stored session does not contain the value of the session cookie', asyn
   expect(rows[0].stored).not.toContain(value);
 });
 
-/**
- * The cookies of a server with TLS. Browsers accept a cookie with the prefix `__Host-` only from the host itself, not
- * from another host of its domain.
- */
-const hostCookies = ['__Host-_form', '__Host-_session', '__Host-_session.sig', '__Host-_device'];
+describe('concurrent requests of one browser do not undo each other’s changes of the session', () => {
+  const scope = `openid ${scopes.play}`;
+  const web = { response_type: 'code', client_id: 'demo-web', redirect_uri: 'http://localhost:4010/callback', scope };
+  const range = { response_type: 'code', client_id: 'demo-range', redirect_uri: 'http://localhost:4010/range', scope };
 
-test('behind TLS every cookie is Secure, HttpOnly and SameSite=Lax', async () => {
-  const secure = await startAuthServer({ ISSUER: 'https://id.example' });
-  const form = await fetch(`${secure.origin}/sign-in`);
-  const cookies = form.headers.getSetCookie();
-  const csrf = /name="csrf" value="([^"]+)"/.exec(await form.text())?.[1] ?? '';
-  const signedIn = await fetch(`${secure.origin}/sign-in`, {
-    method: 'POST',
-    redirect: 'manual',
-    headers: { Cookie: cookies.map((line) => line.split(';')[0]).join('; ') },
-    body: new URLSearchParams({ csrf, ...player }),
+  let browser: FormBrowser;
+  beforeEach(async () => {
+    await server.db.raw("delete from oidc_artifact where model = 'Session'");
+    browser = openBrowser(server);
+    await browser.send(await browser.open(`${server.origin}/account`), player);
   });
-  expect(signedIn.status).toBe(303);
-  const all = [...cookies, ...signedIn.headers.getSetCookie()];
-  expect(all.map((line) => line.split('=')[0])).toEqual(expect.arrayContaining(hostCookies));
-  for (const line of all)
-    expect(line.toLowerCase()).toMatch(/(?=.*; secure)(?=.*; httponly)(?=.*; samesite=lax)(?=.*; path=\/;)/);
-  await secure.close();
+
+  /**
+   * Returns the header Cookie that the browser sends with a request to this path. `browser.cookies` returns texts such
+   * as `_session=VALUE; Path=/`.
+   */
+  const cookiesAt = (path: string): string =>
+    browser
+      .cookies()
+      .filter((cookie) => path.startsWith(/Path=(.*)$/.exec(cookie)?.[1] ?? '/'))
+      .map((cookie) => cookie.split(';')[0])
+      .join('; ');
+  /** Returns the header Cookie with the session cookies that a response sets. */
+  const sessionCookie = (response: Response): string =>
+    response.headers
+      .getSetCookie()
+      .filter((cookie) => cookie.startsWith('_session'))
+      .map((cookie) => cookie.split(';')[0])
+      .join('; ');
+  const get = (url: string | URL, Cookie: string): Promise<Response> =>
+    fetch(url, { redirect: 'manual', headers: { Cookie } });
+  /**
+   * Sends an authorization request that shows no page (`prompt=none`), as a client does to renew its tokens. If nobody
+   * is signed in, the redirect contains `login_required`.
+   */
+  const renewSilently = (client: typeof web, Cookie: string) =>
+    get(authorizeUrl(server, { ...client, prompt: 'none' }), Cookie);
+  /** Returns the error in a redirect to the client, or null if there is none. */
+  const errorOf = (response: Response) => new URL(response.headers.get('location') ?? '').searchParams.get('error');
+
+  /**
+   * Allows all scopes on the consent page. Returns a function that sends the next request of the authorization flow.
+   * The server stores the consent in the session during this request.
+   */
+  async function allowAll(consent: Page): Promise<() => Promise<Response>> {
+    const { pathname } = consent.url;
+    const form = consent.forms.find(({ action }) => action.endsWith('/consent'));
+    const csrf = form?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
+    const scopesOnPage = form?.fields.filter(({ name }) => name === 'scope').map(({ value }) => value) ?? [];
+    const decision = { csrf, decision: 'allow', scope: scopesOnPage };
+    const response = await server.post(`${pathname}/consent`, decision, { Cookie: cookiesAt(pathname) });
+    const resume = new URL(response.headers.get('location') ?? '', server.origin);
+    return () => get(resume, cookiesAt(resume.pathname));
+  }
+
+  /** Locks the sessions in a transaction, so that no request can write a session before this transaction ends. */
+  const lockSessions = async () => {
+    const lock = await server.db.transaction();
+    await lock.raw("select 1 from oidc_artifact where model = 'Session' for update");
+    return lock;
+  };
+  const waitForBlockedRequests = (count: number) =>
+    eventually(async () => {
+      const { rows } = await server.db.raw(
+        "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+      );
+      return rows.length === count;
+    });
+
+  /**
+   * Sends requests that all read the session before one of them writes it. They write the session in the given order.
+   */
+  async function runConcurrently<T>(...requests: readonly (() => Promise<T>)[]): Promise<T[]> {
+    const lock = await lockSessions();
+    const running: Promise<T>[] = [];
+    for (const request of requests) {
+      running.push(request());
+      await waitForBlockedRequests(running.length);
+    }
+    await lock.rollback();
+    return Promise.all(running);
+  }
+
+  test('two concurrent consents are both stored', async () => {
+    const consents = [
+      await allowAll(await browser.open(authorizeUrl(server, web))),
+      await allowAll(await browser.open(authorizeUrl(server, range))),
+    ];
+    const responses = await runConcurrently(...consents);
+    expect(responses.map(errorOf)).toEqual([null, null]);
+    const session = sessionCookie(responses[1] as Response);
+    expect(errorOf(await renewSilently(web, session))).toBeNull();
+    expect(errorOf(await renewSilently(range, session))).toBeNull();
+  });
+
+  test('a user can confirm a sign-out although a client renewed its tokens in the meantime', async () => {
+    const url = `${server.origin}/connect/endsession`;
+    const [confirmation] = await runConcurrently(
+      () => browser.open(url),
+      async () => void (await renewSilently(web, cookiesAt('/connect/authorize'))),
+    );
+    const page = await browser.send(confirmation as Page, {}, { name: 'logout', value: 'yes' });
+    expect(page.title).toMatch(/signed out/i);
+    expect((await browser.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
+  });
+
+  describe('the end of a session', () => {
+    test.each([
+      ['a client renews its tokens', async () => () => renewSilently(web, cookiesAt('/connect/authorize'))],
+      ['the user gives a consent', async () => allowAll(await browser.open(authorizeUrl(server, web)))],
+    ])('a session that ends while %s is not stored again', async (_title, prepare) => {
+      // A remembered consent has no page.
+      await server.db('consent').del();
+      const request = await prepare();
+      const lock = await lockSessions();
+      const running = request();
+      await waitForBlockedRequests(1);
+      await lock.raw("delete from oidc_artifact where model = 'Session'");
+      await lock.commit();
+      const session = sessionCookie(await running);
+      expect(session).not.toBe('');
+      expect(errorOf(await renewSilently(web, session))).toBe('login_required');
+    });
+  });
 });

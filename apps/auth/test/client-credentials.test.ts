@@ -1,19 +1,10 @@
 // Tests the grant type client_credentials (specification, "Client credentials flow" and "Bookings API access").
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import * as openid from 'openid-client';
-import {
-  audience,
-  basic,
-  createAudit,
-  createTokenStore,
-  eventually,
-  quietLogger,
-  scopes,
-  startAuthServer,
-  statusAndBody,
-} from './auth-server.ts';
+import { audience, basic, patForm, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { player } from './flows.ts';
 import { configureOpenidClient } from './openid-client.ts';
 
 const server = useFixture(() => startAuthServer());
@@ -217,90 +208,31 @@ describe('clients without an account', () => {
   });
 });
 
-describe('the lifecycle of a personal access token', () => {
-  const actor = { accountId: 'acc-bot-north', address: '192.0.2.1' };
-  let audit: ReturnType<typeof createAudit>;
-  let tokens: ReturnType<typeof createTokenStore>;
-  beforeAll(() => {
-    audit = createAudit({ db: server.db, logger: quietLogger });
-    tokens = createTokenStore({ db: server.db, audit, accessTokenTtl: 3600 });
-  });
-  afterAll(() => audit.flush());
-  /** Creates a personal access token of acc-bot-north. */
-  const create = async (days = 90) => {
-    const token = await tokens.create({ name: 'Till', days, access: 'write', facilityIds: ['fac-north'] }, actor);
-    if ('error' in token) throw new Error(token.error);
-    return token;
-  };
-  const useToken = ({ clientId, clientSecret }: { clientId: string; clientSecret: string }) =>
-    requestToken({
-      grant_type: 'client_credentials',
-      client_id: clientId,
-      client_secret: clientSecret,
-      scope: scopes.bookings,
-    });
+test('a request with a wrong secret writes one event to the audit trail', async () => {
+  await server.auth.waitUntilIdle();
+  await server.db('audit_event').delete();
+  expect((await requestToken({ ...patForm, client_secret: 'wrong' })).status).toBe(401);
+  await server.auth.waitUntilIdle();
+  expect(await server.db('audit_event').select('kind')).toEqual([{ kind: 'token.refused' }]);
+});
 
-  test('a new token has an id and a secret of 256 bits, and the database does not contain the secret', async () => {
-    const token = await create();
-    // 43 characters of base64url contain 256 bits.
-    expect(token.clientId).toMatch(/^[\w-]{43}$/);
-    expect(token.clientSecret).toMatch(/^bbs_[\w-]{43}$/);
-    expect((await useToken(token)).status).toBe(200);
-    const { rows } = await server.db.raw('select c.*, s.* from client c join client_secret s on s.client_id = c.id');
-    expect(JSON.stringify(rows)).not.toContain(token.clientSecret);
-  });
+test.each(Object.entries(patForm))('%s that is sent twice returns invalid_request', async (name, value) => {
+  const response = await requestToken({ ...patForm, [name]: [value, value] });
+  expect(await statusAndBody(response)).toMatchObject({ status: 400, error: 'invalid_request' });
+});
 
-  test('only its account can revoke a token, and the next request with the token is then rejected', async () => {
-    const token = await create();
-    expect(await tokens.revoke(token.clientId, { accountId: 'acc-player' })).toBe(false);
-    expect((await useToken(token)).status).toBe(200);
-    expect(await tokens.revoke(token.clientId, actor)).toBe(true);
-    expect(await statusAndBody(await useToken(token))).toMatchObject({ status: 401, error: 'invalid_client' });
-  });
-
-  test('an expired token is rejected', async () => {
-    expect((await useToken(await create(1))).status).toBe(200);
-    expect((await useToken(await create(-1))).status).toBe(401);
-  });
-
-  test('a token is rejected while its account is disabled, or while its account has no role', async () => {
-    const token = await create();
-    await server.db('account').where({ id: 'acc-bot-north' }).update({ disabled_at: new Date() });
-    expect((await useToken(token)).status).toBe(401);
-    await server.db('account').where({ id: 'acc-bot-north' }).update({ disabled_at: null });
-    expect((await useToken(token)).status).toBe(200);
-    const [membership] = await server.db('membership').where({ account_id: 'acc-bot-north' }).delete().returning('*');
-    expect(await statusAndBody(await useToken(token))).toMatchObject({ status: 400, error: 'invalid_scope' });
-    await server.db('membership').insert(membership);
-  });
-
-  test('after a rotation, the old secret works during the overlap, which may be 0 s', async () => {
-    const token = await create();
-    const overlap = 3600;
-    const rotated = await tokens.rotate(token.clientId, overlap, actor);
-    expect([(await useToken(token)).status, (await useToken(rotated as typeof token)).status]).toEqual([200, 200]);
-    expect(await tokens.find('acc-bot-north', token.clientId)).toMatchObject({ secretCount: 2 });
-    const rotatedAgain = await tokens.rotate(token.clientId, 0, actor);
-    const statuses = [token, rotated, rotatedAgain].map(async (key) => (await useToken(key as typeof token)).status);
-    expect(await Promise.all(statuses)).toEqual([401, 401, 200]);
-  });
-
-  test('another account cannot rotate a token', async () => {
-    const token = await create();
-    const other = { accountId: 'acc-player' };
-    expect(await tokens.rotate(token.clientId, 0, other)).toEqual({ error: 'not-found' });
-  });
-
-  test('the time and address of the last use are stored, and the audit trail contains the creation', async () => {
-    const token = await create();
-    expect((await useToken(token)).status).toBe(200);
-    const used = await eventually(async () => {
-      const found = await tokens.find('acc-bot-north', token.clientId);
-      return found?.lastUsedAt ? found : undefined;
-    });
-    expect(used.lastUsedFrom).toBe('127.0.0.1');
-    await audit.flush();
-    const trail = await server.db('audit_event').where({ account_id: 'acc-bot-north', client_id: token.clientId });
-    expect(trail.map(({ kind }) => kind)).toContain('personal-access-token.created');
-  });
+test('RATE_LIMIT_PER_MINUTE limits each client separately, with 429 and Retry-After', async () => {
+  const limited = await server.startInstance({ RATE_LIMIT_PER_MINUTE: '2' });
+  const requestLimited = async (fields: Record<string, string>) =>
+    fetch(`${limited.origin}/connect/token`, { method: 'POST', body: new URLSearchParams(fields) });
+  const responses: Response[] = [];
+  // If a new minute begins during the loop, four requests succeed.
+  for (let count = 0; count < 6; count += 1) responses.push(await requestLimited(patForm));
+  expect(responses.slice(0, 2).map(({ status }) => status)).toEqual([200, 200]);
+  const rejected = responses.find(({ status }) => status === 429);
+  expect(Number(rejected?.headers.get('retry-after'))).toBeGreaterThan(0);
+  // A request with a wrong secret gets 401 and not 429: the limit concerns only the client that has authenticated.
+  expect((await requestLimited({ ...patForm, client_secret: 'wrong' })).status).toBe(401);
+  const other = { grant_type: 'password', client_id: 'demo-native', ...player, scope: scopes.play };
+  expect((await requestLimited(other)).status).toBe(200);
 });

@@ -1,14 +1,14 @@
-// Tests the page on which a user enters the code of a device (docs/behaviour-auth.md, "Device sign-in"; RFC 8628
-// section 3.3).
+// Tests the page on which a user enters the code of a device, and its protection against guessed codes
+// (docs/behaviour-auth.md, "Device sign-in"; RFC 8628 sections 3.3 and 5.1).
 import { useFixture } from '@bay-booking/testkit/fixture';
-import type { Page } from '@bay-booking/testkit/form-browser';
-import { describe, expect, test } from '@jest/globals';
+import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { scopes, startAuthServer } from './auth-server.ts';
-import { allow, createDevice, deny, screenScope } from './device-fixture.ts';
+import { allow, createDevice, deny } from './device-fixture.ts';
 import { openBrowser, owner, player, signInAndConsent } from './flows.ts';
 
-const server = useFixture(() => startAuthServer());
+const server = useFixture(() => startAuthServer({ TRUST_PROXY: 'true' }));
 /** A device of the client demo-screen. Unless a test names another user, `player` (acc-player) connects the device. */
 const device = createDevice(server);
 const wrongCode = 'This code is wrong, has expired or was used already.';
@@ -53,26 +53,11 @@ describe('the page {auth_url}/device', () => {
     expect((await openBrowser(server).open(`${server.origin}/device?user_code=A&user_code=B`)).status).toBe(200);
   });
 
-  test.each<[string, (code: string) => string]>([
-    ['lower case', (code) => code.toLowerCase()],
-    ['no dash', (code) => code.replace('-', '')],
-    ['spaces', (code) => ` ${code.slice(0, 2)} ${code.slice(2, 4)} ${code.slice(5)} `],
-    ['another dash', (code) => code.replace('-', '\u2212')],
-    ['full-width letters', (code) => code.replaceAll(/[A-Z]/g, (c) => String.fromCharCode(c.charCodeAt(0) + 0xfee0))],
-    ['invisible characters', (code) => [...code].join('\u200b\u202f')],
-  ])('a code with %s is accepted', async (_title, rewrite) => {
+  // src/input/typed-code.test.ts has the other ways to type a code.
+  test('a code with another dash and invisible characters is accepted', async () => {
     const { user_code } = await device.start();
-    expect((await device.enter(rewrite(user_code))).html).toContain(`>${user_code}<`);
-  });
-
-  test('the pages have the security headers of our pages and load no script', async () => {
-    const { user_code } = await device.start();
-    for (const page of [await openBrowser(server).open(`${server.origin}/device`), await device.enter(user_code)]) {
-      expect(page.headers.get('content-security-policy')).toContain("script-src 'none'");
-      expect(page.headers.get('content-security-policy')).toContain("form-action 'self'");
-      expect(page.headers.get('cache-control')).toBe('no-store');
-      expect(page.html).not.toContain('<script');
-    }
+    const typed = [...user_code.replace('-', '\u2212')].join('\u200b\u202f');
+    expect((await device.enter(typed)).html).toContain(`>${user_code}<`);
   });
 
   test('a form of another site, or of another browser, is rejected and decides nothing', async () => {
@@ -137,30 +122,6 @@ describe('sign-in and consent', () => {
     expect(decodeJwt(String(tokens.id_token))).toMatchObject({ name: 'Nora Newcomer' });
   });
 
-  // demo-screen is a driving-range client.
-  test('driving-range clients need openid, profile, roles and play; the other scopes are optional', async () => {
-    const codes = await device.start({ scope: `${screenScope} email` });
-    const browser = openBrowser(server);
-    const consent = await browser.send(
-      await browser.send(await device.enter(codes.user_code, browser), {}, allow),
-      player,
-    );
-    await browser.send(consent, { scope: [] }, allow);
-    const tokens = await device.poll(codes);
-    expect(tokens).toMatchObject({ status: 200, scope: `openid profile roles ${scopes.play}` });
-    expect(tokens.refresh_token).toBeUndefined();
-  });
-
-  test('after a failed sign-in, the user can sign in and connect the device', async () => {
-    const codes = await device.start();
-    const browser = openBrowser(server);
-    const signIn = await browser.send(await device.enter(codes.user_code, browser), {}, allow);
-    const failed = await browser.send(signIn, { ...player, password: 'wrong' });
-    expect(failed.status).toBe(400);
-    await signInAndConsent(browser, await browser.send(failed, player));
-    expect(await device.poll(codes)).toMatchObject({ status: 200 });
-  });
-
   test('the page "Your account" lists the client of the device, and removing its access ends its tokens', async () => {
     const codes = await device.start();
     const browser = openBrowser(server);
@@ -204,17 +165,6 @@ describe('repeated, interrupted and invalid uses of a code', () => {
     expect(decodeJwt(String((await device.poll(codes)).id_token))).toMatchObject({ sub: 'acc-player' });
   });
 
-  test('an interrupted sign-in leaves the code usable', async () => {
-    const codes = await device.start();
-    const browser = openBrowser(server);
-    await browser.send(await device.enter(codes.user_code, browser), {}, allow);
-    await server.db.raw(`delete from oidc_artifact where model = 'Interaction'`);
-    expect(await device.poll(codes)).toMatchObject({ error: 'authorization_pending' });
-    await device.connect(codes);
-    await device.passTime(5); // The minimum interval between two polls.
-    expect(await device.poll(codes)).toMatchObject({ status: 200 });
-  });
-
   test('a code that was allowed, denied or used, or that has expired, gives the error of a wrong code', async () => {
     const allowed = await device.start();
     await device.connect(allowed);
@@ -229,8 +179,6 @@ describe('repeated, interrupted and invalid uses of a code', () => {
     const expired = await device.start();
     await device.passTime(codeLifetimeSeconds + 1);
     expect((await device.enter(expired.user_code)).html).toContain(wrongCode);
-    // Resets the count of wrong codes, so that the next tests can enter codes.
-    await server.db.raw('delete from guard_count');
   });
 
   test('a code that expires during the sign-in is not connected', async () => {
@@ -262,4 +210,127 @@ describe('repeated, interrupted and invalid uses of a code', () => {
     await server.db.raw(`update client set disabled_at = now() where id = 'disabled'`);
     expect((await device.enter(user_code)).html).toContain(wrongCode);
   });
+});
+
+const browserFrom = (address: string): FormBrowser => openFormBrowser([server.origin], { 'X-Forwarded-For': address });
+
+// The table guard_count contains the number of wrong codes.
+beforeEach(async () => {
+  await server.db.raw('delete from guard_count');
+});
+
+const unknownCode = 'BCDF-GHJK';
+/** Enters a wrong code several times, each time in the browser that `browserOf` returns for the number of the guess. */
+const enterWrongCodes = async (times: number, browserOf: (n: number) => FormBrowser): Promise<void> => {
+  for (let n = 1; n <= times; n++) expect((await device.enter(unknownCode, browserOf(n))).status).toBe(400);
+};
+/** Opens the page `/device` in a new browser. Returns the header Cookie and the CSRF token of its form. */
+const openForm = async () => {
+  const browser = openBrowser(server);
+  const page = await browser.open(`${server.origin}/device`);
+  const csrf = page.forms.flatMap(({ fields }) => fields).find(({ name }) => name === 'csrf')?.value ?? '';
+  return { headers: { Cookie: browser.cookies().join('; ') }, csrf };
+};
+const expectLocked = ({ status, headers, html }: Page): void => {
+  expect(status).toBe(429);
+  const retryAfter = Number(headers.get('retry-after'));
+  expect(retryAfter).toBeGreaterThan(0);
+  expect(retryAfter).toBeLessThanOrEqual(15 * 60);
+  expect(html).toContain('Too many wrong codes were entered.');
+};
+
+describe('after ten wrong codes within 15 minutes, the page returns 429 with Retry-After', () => {
+  test('an IP address is locked in every browser, even for correct codes', async () => {
+    const { user_code } = await device.start();
+    await enterWrongCodes(10, () => browserFrom('192.0.2.1'));
+    expectLocked(await device.enter(user_code, browserFrom('192.0.2.1')));
+    expectLocked(await browserFrom('192.0.2.1').open(`${server.origin}/device`));
+    expect((await device.enter(user_code, browserFrom('192.0.2.2'))).status).toBe(200);
+  });
+
+  test('a browser is locked at all instances, even if its codes come from many IP addresses', async () => {
+    const { origin } = await server.startInstance();
+    const { user_code } = await device.start();
+    const { headers, csrf } = await openForm();
+    const send = (code: string, n: number) =>
+      fetch(`${n % 2 ? server.origin : origin}/device`, {
+        method: 'POST',
+        headers: { ...headers, 'X-Forwarded-For': `198.51.100.${n}` },
+        body: new URLSearchParams({ csrf, user_code: code }),
+      });
+    for (let n = 1; n <= 10; n++) expect((await send(unknownCode, n)).status).toBe(400);
+    for (const n of [11, 12]) {
+      const locked = await send(user_code, n);
+      expect([locked.status, locked.headers.get('retry-after')]).toEqual([429, expect.stringMatching(/^\d+$/)]);
+    }
+    expect((await device.enter(user_code, browserFrom('198.51.100.12'))).status).toBe(200);
+  });
+
+  test('a signed-in session is locked, even with other form cookies', async () => {
+    const { user_code } = await device.start();
+    const browser = openBrowser(server);
+    await browser.send(await browser.open(`${server.origin}/sign-in`), player);
+    const session = browser.cookies().filter((cookie) => cookie.startsWith('_session'));
+    const send = async (code: string, n: number) => {
+      const { headers, csrf } = await openForm();
+      const Cookie = [...session, headers.Cookie].join('; ');
+      const form = { csrf, user_code: code };
+      return server.post('/device', form, { Cookie, 'X-Forwarded-For': `198.51.100.${n}` });
+    };
+    for (let n = 1; n <= 10; n++) expect((await send(unknownCode, n)).status).toBe(400);
+    expect((await send(user_code, 11)).status).toBe(429);
+  });
+
+  test('unknown, expired and used codes count, also when they are sent with a decision', async () => {
+    const used = await device.start();
+    const visitor = openBrowser(server);
+    await visitor.send(await device.enter(used.user_code, visitor), {}, deny);
+    const expired = await device.start();
+    // Codes are valid for 600 s.
+    await device.passTime(601);
+    const { user_code } = await device.start();
+    const address = '192.0.2.1';
+    // Each of the five codes is sent twice, so ten wrong codes are counted.
+    for (const code of [used.user_code, expired.user_code, unknownCode, 'x', '12345678']) {
+      expect((await device.enter(code, browserFrom(address))).status).toBe(400);
+      const browser = browserFrom(address);
+      const page = await device.enter(user_code, browser);
+      expect((await browser.send(page, { user_code: code }, allow)).status).toBe(400);
+    }
+    expectLocked(await device.enter(user_code, browserFrom(address)));
+  });
+
+  test('of 32 parallel guesses, ten are checked', async () => {
+    const guesses = await Promise.all(
+      Array.from({ length: 32 }, () => device.enter(unknownCode, browserFrom('192.0.2.1'))),
+    );
+    expect(guesses.filter(({ status }) => status === 400)).toHaveLength(10);
+    expect(guesses.filter(({ status }) => status === 429)).toHaveLength(22);
+  });
+});
+
+test('correct codes and empty fields do not count as wrong codes', async () => {
+  const { user_code } = await device.start();
+  for (let n = 1; n <= 12; n++) {
+    expect((await device.enter(user_code, browserFrom('192.0.2.1'))).status).toBe(200);
+    expect((await device.enter('', browserFrom('192.0.2.1'))).status).toBe(400);
+  }
+  await enterWrongCodes(9, () => browserFrom('192.0.2.1'));
+  expect((await device.enter(user_code, browserFrom('192.0.2.1'))).status).toBe(200);
+});
+
+test('codes are accepted again after 15 minutes', async () => {
+  const { user_code } = await device.start();
+  await enterWrongCodes(10, () => browserFrom('192.0.2.1'));
+  await server.db.raw('update guard_count set expire = ?', [Date.now() - 1]);
+  expect((await device.enter(user_code, browserFrom('192.0.2.1'))).status).toBe(200);
+});
+
+test('devices can still poll while the page returns 429', async () => {
+  const codes = await device.start();
+  await device.connect(codes);
+  await enterWrongCodes(10, () => browserFrom('192.0.2.1'));
+  const headers = { 'X-Forwarded-For': '192.0.2.1' };
+  expect(await device.poll(await device.start(), { headers })).toMatchObject({ error: 'authorization_pending' });
+  expect(await device.poll(codes, { headers })).toMatchObject({ status: 200 });
 });

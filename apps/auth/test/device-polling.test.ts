@@ -1,4 +1,5 @@
-// Tests how a device polls for its tokens (docs/behaviour-auth.md, "Device sign-in"; RFC 8628 sections 3.4 and 3.5).
+// Tests how a device gets its codes and polls for its tokens, and the audit events of that (docs/behaviour-auth.md,
+// "Device sign-in"; RFC 8628 sections 3.2, 3.4 and 3.5).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { clients } from '@bay-booking/testkit/rounds';
 import { beforeAll, describe, expect, test } from '@jest/globals';
@@ -13,7 +14,7 @@ import {
   screenScope,
 } from './device-fixture.ts';
 import { openBrowser, owner } from './flows.ts';
-import { createKeyClient } from './key-client.ts';
+import { createKeyClient, type KeyClient } from './key-client.ts';
 
 const server = useFixture(() => startAuthServer());
 const device = createDevice(server);
@@ -22,22 +23,36 @@ const slowDown = { status: 400, error: 'slow_down' };
 const invalidGrant = { status: 400, error: 'invalid_grant' };
 const standardClient = { client_id: 'device-standard' };
 
+let keyClient: KeyClient;
+
 beforeAll(async () => {
+  keyClient = await createKeyClient('device-keys', server.origin);
   const client = { grant_types: [deviceCodeGrant, 'refresh_token'], scope: scopes.all.join(' ') };
   await server.load({
     clients: [
+      // An imported client with neither a secret nor another authentication method is public.
       { ...client, ...standardClient, access_token_ttl: 120 },
       { ...client, client_id: 'device-secret', client_secret: 'device-secret-secret' },
       { ...client, client_id: 'device-dpop', dpop_bound_access_tokens: true },
+      {
+        ...client,
+        client_id: 'device-keys',
+        token_endpoint_auth_method: 'private_key_jwt',
+        jwks: { keys: [keyClient.publicJwk] },
+      },
+      {
+        ...client,
+        client_id: 'device-web',
+        token_endpoint_auth_method: 'none',
+        redirect_uris: ['https://screen.example/callback'],
+        response_types: ['code'],
+        grant_types: ['authorization_code', ...client.grant_types],
+      },
     ],
   });
 });
 
 describe('before the decision of the user', () => {
-  test('a poll before the decision gets authorization_pending', async () => {
-    expect(await device.poll(await device.start())).toMatchObject(pending);
-  });
-
   test('each poll within the interval gets slow_down, and the interval grows by 5 s', async () => {
     const codes = await device.start();
     expect(await device.poll(codes)).toMatchObject(pending);
@@ -197,36 +212,6 @@ describe('after the user has allowed the access', () => {
     expect(decodeJwt(String(tokens.access_token))).toMatchObject({ facilities: ['fac-north'] });
   });
 
-  test('a facility where the user has no role gives invalid_request, and the code stays usable', async () => {
-    const codes = await device.start({ ...standardClient, scope: scopes.bookings });
-    await device.connect(codes, { user: owner });
-    const rejected = await device.poll(codes, { form: { ...standardClient, facility: 'fac-south' } });
-    expect(rejected).toMatchObject({ status: 400, error: 'invalid_request' });
-    await device.passTime(5);
-    expect(await device.poll(codes, { form: { ...standardClient, facility: 'fac-north' } })).toMatchObject({
-      status: 200,
-    });
-  });
-
-  test('the refresh token gives new tokens and rotates', async () => {
-    const codes = await device.start();
-    await device.connect(codes);
-    const { refresh_token } = await device.poll(codes);
-    const form = { ...screen, grant_type: 'refresh_token', refresh_token: String(refresh_token) };
-    const refreshed = await statusAndBody(await server.post('/connect/token', form));
-    expect(refreshed).toMatchObject({ status: 200, scope: screenScope });
-    expect(refreshed.refresh_token).not.toBe(refresh_token);
-  });
-
-  test('a poll within the interval gets slow_down, and a later poll gets the tokens', async () => {
-    const codes = await device.start();
-    await device.poll(codes);
-    await device.connect(codes);
-    expect(await device.poll(codes)).toMatchObject(slowDown);
-    await device.passTime(10); // The interval of 5 s has grown by 5 s.
-    expect(await device.poll(codes)).toMatchObject({ status: 200 });
-  });
-
   test('a confidential client must authenticate for each poll', async () => {
     const headers = basic('device-secret', 'device-secret-secret');
     const response = await server.post('/connect/deviceauthorization', { scope: scopes.play }, headers);
@@ -254,7 +239,7 @@ describe('after the user has allowed the access', () => {
     const refresh = { ...form, grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
     const otherKey = await createKeyClient('device-dpop', server.origin);
     const otherProof = { DPoP: await otherKey.proof(`${server.origin}/connect/token`) };
-    expect(await statusAndBody(await server.post('/connect/token', refresh, otherProof))).toMatchObject(invalidGrant);
+    expect(await server.token(refresh, otherProof)).toMatchObject(invalidGrant);
     expect((await server.post('/connect/token', refresh, await proof())).status).toBe(200);
   });
 });
@@ -310,11 +295,166 @@ describe('a device code that has expired', () => {
     await device.passTime(20);
     expect(await device.poll(codes)).toMatchObject(invalidGrant);
   });
+});
 
-  test('an expired code gets expired_token even if the user has allowed it', async () => {
-    const codes = await device.start();
-    await device.connect(codes);
-    await device.passTime(601);
-    expect(await device.poll(codes)).toMatchObject({ status: 400, error: 'expired_token' });
+/** Requests codes. `form` contains further fields, such as the id of the client. */
+const requestCodes = (form: Record<string, string>, headers: Record<string, string> = {}) =>
+  server.post('/connect/deviceauthorization', { scope: `openid ${scopes.play}`, ...form }, headers);
+const expectedCodes = {
+  status: 200,
+  device_code: expect.stringMatching(/^[\w-]{43}$/),
+  // A user code has only consonants, so that it contains no words (RFC 8628 section 6.1).
+  user_code: expect.stringMatching(/^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/),
+};
+
+describe('POST /connect/deviceauthorization', () => {
+  test('the response contains the codes, both verification addresses, expires_in and interval', async () => {
+    const response = await requestCodes(screen);
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    const body = await statusAndBody(response);
+    expect(body).toEqual({
+      ...expectedCodes,
+      verification_uri: `${server.origin}/device`,
+      verification_uri_complete: `${server.origin}/device?user_code=${body.user_code}`,
+      expires_in: 600,
+      interval: 5,
+    });
   });
+
+  test.each<[string, () => Promise<Response>]>([
+    ['a driving-range client', () => requestCodes(screen)],
+    ['a public standard client', () => requestCodes({ ...standardClient, scope: scopes.all.join(' ') })],
+    ['a client with its secret in the header', () => requestCodes({}, basic('device-secret', 'device-secret-secret'))],
+    [
+      'a client with its secret in the body',
+      () => requestCodes({ client_id: 'device-secret', client_secret: 'device-secret-secret' }),
+    ],
+    ['a client with private_key_jwt', async () => requestCodes(await keyClient.authenticate())],
+  ])('%s gets codes', async (_title, send) => {
+    expect(await statusAndBody(await send())).toMatchObject(expectedCodes);
+  });
+
+  test('a client that is not registered for the grant gets unauthorized_client', async () => {
+    const web = basic('demo-web', 'demo-web-secret');
+    expect(await statusAndBody(await requestCodes({}, web))).toMatchObject({
+      status: 400,
+      error: 'unauthorized_client',
+    });
+    const form = { grant_type: deviceCodeGrant, device_code: 'x' };
+    const response = await server.post('/connect/token', form, web);
+    expect(await statusAndBody(response)).toMatchObject({ status: 400, error: 'unauthorized_client' });
+  });
+
+  test('a client that cannot authenticate gets 401 invalid_client', async () => {
+    for (const response of [
+      await requestCodes({ client_id: 'nobody' }),
+      await requestCodes({}),
+      await requestCodes({ client_id: 'device-secret' }),
+      await requestCodes({}, basic('device-secret', 'wrong')),
+    ]) {
+      expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
+      expect(await statusAndBody(response)).toMatchObject({ status: 401, error: 'invalid_client' });
+    }
+  });
+
+  test.each([
+    ['no scope', ''],
+    ['an unknown scope', 'unknown'],
+    ['a scope that the client may not have', scopes.bookings],
+    ['a scope of the openid family without openid', `profile ${scopes.play}`],
+    ['offline_access alone', 'offline_access'],
+  ])('a request with %s gets invalid_scope', async (_title, scope) => {
+    expect(await statusAndBody(await requestCodes({ ...screen, scope }))).toMatchObject({
+      status: 400,
+      error: 'invalid_scope',
+    });
+  });
+
+  test('the parameter scope may contain repeated spaces', async () => {
+    expect(await device.start({ scope: `  openid   ${scopes.play} ` })).toMatchObject({ expires_in: 600 });
+  });
+
+  test('only web pages of the client may read the response', async () => {
+    const originFor = async (origin: string) =>
+      (await requestCodes({ client_id: 'device-web' }, { Origin: origin })).headers.get('access-control-allow-origin');
+    expect(await originFor('https://screen.example')).toBe('https://screen.example');
+    expect(await originFor('https://evil.example')).toBeNull();
+  });
+
+  test('every code is new', async () => {
+    const all = await Promise.all(Array.from({ length: 20 }, () => device.start()));
+    expect(new Set(all.map(({ user_code }) => user_code)).size).toBe(20);
+    expect(new Set(all.map(({ device_code }) => device_code)).size).toBe(20);
+  });
+});
+
+test('the log contains no device code and no user code, and the database contains no device code', async () => {
+  const { device_code, user_code } = await device.start();
+  await fetch(`${server.origin}/device?user_code=${user_code}`);
+  const { rows } = await server.db.raw('select * from oidc_artifact');
+  expect(JSON.stringify(rows)).not.toContain(device_code);
+  expect(server.log.join('\n')).not.toContain(device_code);
+  expect(server.log.join('\n')).not.toContain(user_code);
+});
+
+interface Event {
+  readonly kind: string;
+  readonly account: string | null;
+  readonly client: string | null;
+  readonly detail: Record<string, unknown>;
+}
+
+/** Returns the audit events that `work` causes, except the events of a sign-in. */
+async function eventsOf(work: () => Promise<unknown>): Promise<readonly Event[]> {
+  await server.auth.waitUntilIdle();
+  const { rows } = await server.db.raw('select coalesce(max(id), 0) as last from audit_event');
+  await work();
+  await server.auth.waitUntilIdle();
+  const found = await server.db.raw(
+    `select kind, account_id as account, client_id as client, detail from audit_event
+      where id > ? and kind not like 'sign-in.%' order by id`,
+    [rows[0].last],
+  );
+  return found.rows;
+}
+
+const metrics = async () => (await fetch(`${server.origin}/metrics`)).text();
+
+test('the events of a connected device are its request, its consent, its decision and its tokens', async () => {
+  // A remembered consent has no page.
+  await server.db('consent').del();
+  const events = await eventsOf(async () => {
+    const codes = await device.start();
+    await device.poll(codes);
+    await device.poll(codes);
+    await device.connect(codes);
+    // The second poll came too early, so the interval has grown from 5 s to 10 s.
+    await device.passTime(10);
+    await device.poll(codes);
+  });
+  expect(events.map(({ kind }) => kind)).toEqual([
+    'device-authorization.started',
+    'consent.given',
+    'device.connected',
+    'token.issued',
+  ]);
+  const [started, , connected, issued] = events;
+  expect(started).toMatchObject({ client: 'demo-screen', account: null, detail: { scope: screenScope } });
+  expect(connected).toMatchObject({ client: 'demo-screen', account: 'acc-player', detail: { scope: screenScope } });
+  expect(issued).toMatchObject({ account: 'acc-player', detail: { grantType: deviceCodeGrant, scope: screenScope } });
+  expect(await metrics()).toMatch(
+    /auth_tokens_total\{[^}]*grant_type="urn:ietf:params:oauth:grant-type:device_code",outcome="issued"[^}]*\} 1/,
+  );
+});
+
+test('the audit trail contains denied devices and wrong codes', async () => {
+  const denied = await eventsOf(async () => {
+    const codes = await device.start();
+    const browser = openBrowser(server);
+    await browser.send(await device.enter(codes.user_code, browser), {}, deny);
+  });
+  expect(denied.map(({ kind }) => kind)).toEqual(['device-authorization.started', 'device.denied']);
+  // No device has this code.
+  const wrongCode = await eventsOf(() => device.enter('BCDF-GHJK'));
+  expect(wrongCode.map(({ kind }) => kind)).toEqual(['device-code.refused']);
 });

@@ -1,7 +1,8 @@
 // Sets up authenticator apps for tests, and computes their codes.
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { Secret, TOTP } from 'otpauth';
-import { type AuthServer, eventually } from './auth-server.ts';
+import { type AuthServer, eventually, mailsInLog } from './auth-server.ts';
+import { registerUser, signInUser } from './test-users.ts';
 
 const periodMs = 30_000;
 
@@ -28,11 +29,9 @@ export const confirmAddresses = async ({ db }: AuthServer): Promise<void> => {
 /** Waits for the newest mailed code in the log, which contains the e-mails of a server without `SMTP_URL`. */
 export const codeInLog = (server: AuthServer, address: string): Promise<string> =>
   eventually(async () => {
-    const subjects = server.log
-      .map((line) => JSON.parse(line).mail as { to: string; subject: string } | undefined)
-      .filter((mail) => mail?.to === address)
-      .map((mail) => /^\d{6}(?= is your code)/.exec(mail?.subject ?? '')?.[0]);
-    return subjects.findLast((code) => code !== undefined);
+    const isCode = /^\d{6}(?= is your code)/;
+    const mail = mailsInLog(server).findLast(({ to, subject }) => to === address && isCode.test(subject));
+    return mail?.subject.slice(0, 6);
   });
 
 /** Returns the field `mailCode`, if the page asks for it. */
@@ -65,4 +64,24 @@ export async function setUpApp(
   const page = await browser.send(form, { code: codeOf(secret), ...mailCode });
   const recoveryCodes = (/id="recovery-codes">([^<]+)</.exec(page.html)?.[1] ?? '').split('\n');
   return { secret, recoveryCodes, page };
+}
+
+/** The key of the authenticator app of `registerSecureUser`. */
+export const appSecret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
+
+/**
+ * Adds a user with an authenticator app, whose current code can still be used. `browser` is signed in with both
+ * factors, `other` with the password only.
+ */
+export async function registerSecureUser(server: AuthServer) {
+  const { username, browser: other } = await registerUser(server);
+  // A password reset removes the factors from before the address was confirmed.
+  await confirmAddresses(server);
+  const { id } = await server.db('account').where({ username }).first('id');
+  // An import ends no session, unlike the set-up of the first factor.
+  await server.load({ accounts: [{ id, username, totpSecret: appSecret, recoveryCodes: [] }] });
+  const { browser, account } = await signInUser(server, username);
+  await browser.send(account, { code: codeOf(appSecret) });
+  await forgetUsedCodes(server);
+  return { username, browser, other };
 }

@@ -23,7 +23,7 @@ export const webRequest = {
 
 export const openBrowser = (server: AuthServer): FormBrowser => openFormBrowser([server.origin]);
 
-export const authorizeUrl = (server: AuthServer, params: Record<string, string>): string =>
+export const authorizeUrl = (server: Pick<AuthServer, 'origin'>, params: Record<string, string>): string =>
   `${server.origin}/connect/authorize?${new URLSearchParams(params)}`;
 
 /** Signs in on the sign-in page, and decides on all scopes on the consent page. Returns the last page. */

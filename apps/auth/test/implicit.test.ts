@@ -3,10 +3,8 @@ import { createHash } from 'node:crypto';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
-import * as openid from 'openid-client';
 import { audience, scopes, startAuthServer } from './auth-server.ts';
 import { authorizeUrl, openBrowser, redirectParameters, signInAndConsent } from './flows.ts';
-import { configureOpenidClient } from './openid-client.ts';
 
 const server = useFixture(() => startAuthServer());
 
@@ -123,10 +121,6 @@ describe('response_type=token', () => {
     expect(params).toMatchObject({ error: 'unauthorized_client' });
   });
 
-  test('a nonce in the request has no effect', async () => {
-    expect((await redirectOf({ nonce: 'n' })).params).toHaveProperty('access_token');
-  });
-
   test('PKCE is not needed, even if the client needs it for the code flow', async () => {
     expect((await redirectOf({ response_type: 'code' })).params).toMatchObject({
       error: 'invalid_request',
@@ -159,9 +153,7 @@ describe('response_type=id_token token', () => {
       nonce: 'n-1',
       at_hash: halfOfHash.toString('base64url'),
     });
-    const userinfo = await fetch(`${server.origin}/connect/userinfo`, {
-      headers: { Authorization: `Bearer ${params.access_token}` },
-    });
+    const userinfo = await server.userinfo(params.access_token);
     expect(await userinfo.json()).toMatchObject({ sub: 'acc-player', name: 'Pat Player' });
   });
 
@@ -182,43 +174,4 @@ describe('response_type=id_token token', () => {
     });
     expect(params).toMatchObject({ error: 'invalid_scope', scope: 'profile', state: 'st-1' });
   });
-});
-
-describe('response_type=id_token', () => {
-  test('openid-client accepts the redirect and the id_token', async () => {
-    await server.load({
-      clients: [
-        {
-          client_id: 'id-only',
-          token_endpoint_auth_method: 'none',
-          redirect_uris: ['https://id.example/cb'],
-          response_types: ['id_token'],
-          grant_types: ['implicit'],
-          scope: 'openid email',
-        },
-      ],
-    });
-    const config = await configureOpenidClient(server, 'id-only', openid.None());
-    openid.useIdTokenResponseType(config);
-    expect(config.serverMetadata().response_types_supported).toContain('id_token token');
-    const nonce = openid.randomNonce();
-    const start = openid.buildAuthorizationUrl(config, {
-      redirect_uri: 'https://id.example/cb',
-      scope: 'openid email',
-      nonce,
-    });
-    const browser = openBrowser(server);
-    const { url } = await signInAndConsent(browser, await browser.open(start));
-    const claims = await openid.implicitAuthentication(config, url, nonce);
-    expect(claims).toMatchObject({ sub: 'acc-player', email: 'player@example.com' });
-  });
-});
-
-test('a public server rejects an implicit client whose redirect URI has http and localhost', async () => {
-  const publicServer = await startAuthServer({ ISSUER: 'https://id.example.com' });
-  expect((await fetch(authorizeUrl(publicServer, request()), { redirect: 'manual' })).status).toBe(400);
-  const form = { grant_type: 'authorization_code', code: 'x', client_id: 'demo-spa' };
-  // A request of this client to the token endpoint gets an error, too.
-  expect((await publicServer.post('/connect/token', form)).status).toBeGreaterThanOrEqual(400);
-  await publicServer.close();
 });

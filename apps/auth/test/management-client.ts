@@ -1,30 +1,14 @@
 // Starts a server with the management API, and sends requests to it as an operator.
-
-import { type AuthServer, scopeBase, startAuthServer } from './auth-server.ts';
+import { startSmtpSink } from '@bay-booking/testkit/smtp-sink';
+import { scopeBase, startAuthServer } from './auth-server.ts';
 import { createKeyClient } from './key-client.ts';
 
 export const operateAuth = `${scopeBase}/operate/auth`;
 export const operateBookings = `${scopeBase}/operate/bookings`;
 
-export interface Answer {
-  readonly status: number;
-  readonly body: Record<string, unknown>;
-  readonly etag: string;
-  readonly headers: Headers;
-}
-
-export interface ManagementServer {
-  readonly server: AuthServer;
-  readonly token: string;
-  /** Sends a request to a path below /management. */
-  readonly send: (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>;
-  readonly requestToken: (form?: Record<string, string>) => Promise<Response>;
-  readonly events: (query?: string) => Promise<readonly Record<string, unknown>[]>;
-  readonly close: () => Promise<void>;
-}
-
-export async function startManagementServer(environment: Record<string, string> = {}): Promise<ManagementServer> {
-  const server = await startAuthServer({ MANAGEMENT: 'on', ...environment });
+export async function startManagementServer() {
+  const smtp = await startSmtpSink();
+  const server = await startAuthServer({ MANAGEMENT: 'on', SMTP_URL: smtp.url });
   const operator = await createKeyClient('operator', server.origin);
   await server.load({
     clients: [
@@ -41,7 +25,8 @@ export async function startManagementServer(environment: Record<string, string> 
     server.post('/connect/token', { grant_type: 'client_credentials', ...(await operator.authenticate()), ...form });
   const { access_token: token } = (await (await requestToken()).json()) as { access_token: string };
 
-  const send: ManagementServer['send'] = async (method, path, body, headers = {}) => {
+  /** Sends a request to a path below /management. */
+  const send = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const response = await fetch(`${server.origin}/management${path}`, {
       method,
       headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', ...headers },
@@ -51,17 +36,21 @@ export async function startManagementServer(environment: Record<string, string> 
     const isJson = response.headers.get('content-type')?.includes('json');
     return {
       status: response.status,
-      body: text === '' || !isJson ? {} : JSON.parse(text),
+      body: (text === '' || !isJson ? {} : JSON.parse(text)) as Record<string, unknown>,
       etag: response.headers.get('etag') ?? '',
       headers: response.headers,
     };
   };
   return {
     server,
+    smtp,
     token,
     send,
     requestToken,
     events: async (query = '') => (await send('GET', `/audit?${query}`)).body.items as Record<string, unknown>[],
-    close: server.close,
+    close: async () => {
+      await server.close();
+      await smtp.close();
+    },
   };
 }

@@ -1,7 +1,8 @@
-// Tests the metrics of tokens, signing keys and the database (docs/behaviour.md, "Health, metrics and logs").
+// Tests the metrics of tokens, signing keys and the database (docs/behaviour.md, "Health, metrics and logs"), and the
+// limit of the queue of audit events.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';
-import { basic, scopes, startAuthServer } from './auth-server.ts';
+import { basic, createAudit, quietLogger, scopes, startAuthServer } from './auth-server.ts';
 
 const server = useFixture(() => startAuthServer());
 
@@ -25,6 +26,14 @@ test('the metrics count token requests by grant type and outcome, and unknown gr
   expect(text).not.toContain('made-up-by-a-client');
 });
 
+test('the metrics count requests by route, without the paths that clients invent', async () => {
+  await requestToken({ grant_type: 'client_credentials' });
+  await fetch(`${server.origin}/invented-by-a-client`);
+  const text = await metrics();
+  expect(text).toMatch(/^http_request_duration_seconds_count\{[^}]*route="\/connect\/token"[^}]*\} [1-9]/m);
+  expect(text).not.toContain('/invented-by-a-client');
+});
+
 test('the error code of a rejected request is in the access log and in the metrics', async () => {
   const { headers } = await requestToken({ grant_type: 'client_credentials' }, 'wrong');
   await requestToken({ grant_type: 'made-up-by-a-client' });
@@ -44,4 +53,27 @@ test('the metrics contain the age of the signing keys and the connections of the
     expect(text).toMatch(new RegExp(`signing_key_age_seconds\\{alg="${alg}",state="current",service="auth"\\} \\d`));
   }
   expect(text).toMatch(/database_pool_connections\{state="limit",service="auth"\} \d+/);
+});
+
+test('while the table is locked, at most 5000 events wait, and further events are not stored', async () => {
+  const audit = createAudit({ db: server.db, logger: quietLogger });
+  const locked = await server.db.transaction();
+  await locked.raw('lock table audit_event in exclusive mode');
+  // The first flush takes the events of burst 0 out of the queue and waits for the lock. The later flushes wait for the
+  // first one. Burst 1 therefore fills the queue, and the events of the bursts 2 and 3 are discarded.
+  const flushes: Promise<void>[] = [];
+  for (let burst = 0; burst < 4; burst += 1) {
+    for (let event = 0; event < 5_000; event += 1) audit.record({ kind: 'test.burst', detail: { burst } });
+    flushes.push(audit.flush());
+  }
+  await locked.commit();
+  await Promise.all(flushes);
+  const { rows } = await server.db.raw(
+    `select (detail ->> 'burst')::int as burst, count(*)::int as n
+       from audit_event where kind = 'test.burst' group by 1 order by 1`,
+  );
+  expect(rows).toEqual([
+    { burst: 0, n: 5_000 },
+    { burst: 1, n: 5_000 },
+  ]);
 });

@@ -98,16 +98,6 @@ test('every expired sign-in shows the same text', async () => {
   }
 });
 
-test('a sign-in whose session has ended links to the application', async () => {
-  const browser = await signedInBrowser();
-  const signIn = await browser.open(authorizeAddress({ prompt: 'login' }));
-  const account = await browser.open(`${server.origin}/account`);
-  await browser.send(account, {}, 'Sign out');
-  const page = await browser.send(signIn, player);
-  expect(page.title).toMatch(/^This sign-in has expired/);
-  expect(wayOnOf(page)).toEqual(toApplication);
-});
-
 describe('error pages', () => {
   const detail = (page: Page, name: string) =>
     textOf(new RegExp(`<dt>${name}</dt>\\s*<dd>(.*?)</dd>`).exec(page.html)?.[1] ?? '');

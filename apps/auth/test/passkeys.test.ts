@@ -1,10 +1,13 @@
-// Tests passkeys over HTTP, with a simulated authenticator (docs/sign-in-security.md).
+// Tests passkeys over HTTP, with a simulated authenticator, the command that removes lost second factors, and the
+// authenticator app of an import file (docs/sign-in-security.md).
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import { confirmAddresses, mailCodeFor } from './factors-fixture.ts';
+import { encryptionKey, scopes, startAuthServer } from './auth-server.ts';
+import { confirmAddresses, mailCodeFor, setUpApp } from './factors-fixture.ts';
 import { authorizeUrl, pkce, redirectParameters, signInAndConsent, webRequest } from './flows.ts';
 import { createSoftAuthenticator } from './soft-authenticator.ts';
 import { password, registerUser, signInUser } from './test-users.ts';
@@ -35,16 +38,14 @@ describe('a passkey with user verification', () => {
     const consent = await browser.send(form, { passkey: await authenticator.get(form) });
     expect(consent.title).toMatch(/^Allow/);
     const { code } = redirectParameters(await signInAndConsent(browser, consent));
-    const body = await statusAndBody(
-      await server.post('/connect/token', {
-        grant_type: 'authorization_code',
-        client_id: 'demo-web',
-        client_secret: 'demo-web-secret',
-        redirect_uri: webRequest.redirect_uri,
-        code: String(code),
-        code_verifier: pkce.verifier,
-      }),
-    );
+    const body = await server.token({
+      grant_type: 'authorization_code',
+      client_id: 'demo-web',
+      client_secret: 'demo-web-secret',
+      redirect_uri: webRequest.redirect_uri,
+      code: String(code),
+      code_verifier: pkce.verifier,
+    });
     expect(decodeJwt(String(body.id_token))).toMatchObject({ amr: ['pop', 'mfa'], acr: '2' });
     expect((await browser.open(`${server.origin}/account`)).html).toContain(username);
   });
@@ -146,4 +147,23 @@ test('refused passkeys count in the guard, of the account and of the IP address'
   const after = await server.db('guard_count').where('key', 'like', 'address:%').sum('points as n');
   expect(Number(after[0]?.n)).toBe(Number(before[0]?.n) + 1);
   await server.db('guard_count').del();
+});
+
+const run = (command: string, ...args: string[]) =>
+  promisify(execFile)(process.execPath, [`src/commands/${command}.ts`, ...args], {
+    env: { ...process.env, DATABASE_URL: server.databaseUrl, KEY_ENCRYPTION_KEY: encryptionKey },
+  });
+
+test('the command removes the factors, ends the sessions and mails the user', async () => {
+  const { username, browser } = await registerUser(server);
+  await setUpApp(server, browser);
+  const { stdout } = await run('reset-factors', username.toUpperCase());
+  expect(stdout).toContain(`removed the second factors of ${username}`);
+  expect(stdout).toContain('All second factors were removed in your account');
+  expect((await browser.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
+  expect((await signInUser(server, username)).account.url.pathname).toBe('/account');
+  const events = await server.db('audit_event').where({ kind: 'factor.reset' });
+  // The list of an operator's changes has only events with `operator`.
+  expect(events).toMatchObject([{ detail: { operator: 'reset-factors' } }]);
+  await expect(run('reset-factors', 'nobody@example.org')).rejects.toThrow('there is no account');
 });

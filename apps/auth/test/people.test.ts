@@ -1,7 +1,7 @@
 // Tests the names of a facility's people and clients, which programs and pages look up (docs/behaviour-auth.md).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect, test } from '@jest/globals';
-import { eventually, patForm, scopes, statusAndBody } from './auth-server.ts';
+import { eventually, patForm, scopes } from './auth-server.ts';
 import { authorize, pkce, webCallback, webRequest } from './flows.ts';
 import { createKeyClient } from './key-client.ts';
 import { accountOf, filled, north, password, startPortal } from './portal-fixture.ts';
@@ -17,7 +17,7 @@ const patOf = (id: string, account: string, more = {}) => ({
 });
 const tokenOf = async (id = demoPat, scope = scopes.read, headers: Record<string, string> = {}) => {
   const form = { ...patForm, client_id: id, client_secret: `${id}-secret`, scope };
-  return String((await statusAndBody(await portal.server.post('/connect/token', form, headers))).access_token);
+  return String((await portal.server.token(form, headers)).access_token);
 };
 const people = (token: string, headers: Record<string, string> = {}, facility = 'fac-north') =>
   fetch(portal.at(`/facilities/${facility}/people`), { headers: { Authorization: `Bearer ${token}`, ...headers } });
@@ -37,7 +37,7 @@ const signInAt = async (client: string, name: string, scope: string) => {
   const { code } = await authorize(portal.server, { ...webRequest, client_id: client, scope }, { user });
   const form = { grant_type: 'authorization_code', code: String(code), redirect_uri: webCallback };
   const credentials = { client_id: client, client_secret: `${client}-secret`, code_verifier: pkce.verifier };
-  const body = await statusAndBody(await portal.server.post('/connect/token', { ...form, ...credentials }));
+  const body = await portal.server.token({ ...form, ...credentials });
   return String(body.access_token);
 };
 

@@ -1,13 +1,15 @@
 // Starts what the portal tests need: an authorization server with the members of two facilities, and an SMTP server
 // that stores e-mails. Users sign in with test browsers, which run no scripts.
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
-import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
+import { startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { decodeJwt } from 'jose';
-import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import { type SetUp, setUpApp } from './factors-fixture.ts';
+import { cheapHash, scopes, startAuthServer } from './auth-server.ts';
+import { setUpApp } from './factors-fixture.ts';
 import type { ImportDocument } from './import-document.ts';
 
 export const password = 'demo-person-pass';
+// The same hash each time, so that an import of an account that exists does not change its password.
+const passwordHash = cheapHash(password);
 export const north = '/portal/facilities/fac-north';
 export const daySheetUrl = 'https://bookings.example/day';
 
@@ -22,7 +24,7 @@ export const accountOf = (
 ): NewAccount => ({
   id: `acc-${name}`,
   username: `${name}@range.example`,
-  password,
+  passwordHash,
   memberships: Object.entries(roles).map(([facilityId, role]) => ({ facilityId, role })),
   ...other,
 });
@@ -46,31 +48,12 @@ const accounts = [
   member('south-bot', { 'fac-south': 'bookings-manager' }, 'service'),
 ];
 
-export interface PortalFixture {
-  readonly server: AuthServer;
-  readonly smtp: SmtpSink;
-  /** Returns the URL of a path. */
-  readonly at: (path: string) => string;
-  readonly openBrowser: () => FormBrowser;
-  /** Signs in at a page of the portal, in a new browser. Returns the browser and the page that follows. */
-  readonly signIn: (name: string, path?: string) => Promise<{ browser: FormBrowser; page: Page }>;
-  readonly addAccounts: (...accounts: NewAccount[]) => Promise<void>;
-  /** Waits for an invitation e-mail to this address, and returns the link in it. Ignores the link `previous`. */
-  readonly invitationLink: (email: string, previous?: string) => Promise<string>;
-  /** Sets up an authenticator app with the code that the user gets by mail. */
-  readonly setUpApp: (browser: FormBrowser, from?: string) => Promise<SetUp>;
-  /** Requests an access token with a personal access token. Returns the body of the response, and its status. */
-  readonly requestToken: (clientId: string, clientSecret: string, scope?: string) => Promise<Record<string, unknown>>;
-  /** Changes the database as if the account had signed in `minutes` ago and not used its session since. */
-  readonly ageSession: (name: string, minutes: number) => Promise<void>;
-  readonly close: () => Promise<void>;
-}
-
-export async function startPortal(): Promise<PortalFixture> {
+export async function startPortal() {
   const smtp = await startSmtpSink();
   const server = await startAuthServer({ SMTP_URL: smtp.url, BOOKINGS_DAY_SHEET_URL: daySheetUrl });
   const addAccounts = (...added: NewAccount[]) => server.load({ accounts: added });
   await addAccounts(...accounts);
+  /** Returns the URL of a path. */
   const at = (path: string): string => server.origin + path;
   const openBrowser = () => openFormBrowser([server.origin]);
   return {
@@ -79,31 +62,34 @@ export async function startPortal(): Promise<PortalFixture> {
     at,
     openBrowser,
     addAccounts,
-    setUpApp: (browser, from) =>
+    /** Sets up an authenticator app with the code that the user gets by mail. */
+    setUpApp: (browser: FormBrowser, from?: string) =>
       setUpApp(server, browser, from, async (_server, address) => {
         const { subject } = await smtp.mailTo(address, (mail) => mail.subject.includes('is your code'));
         return subject.slice(0, 6);
       }),
-    async signIn(name, path = '/portal') {
+    /** Signs in at a page of the portal, in a new browser. Returns the browser and the page that follows. */
+    async signIn(name: string, path = '/portal') {
       const browser = openBrowser();
       const page = await browser.send(await browser.open(at(path)), { username: `${name}@range.example`, password });
       return { browser, page };
     },
-    async invitationLink(email, previous) {
+    /** Waits for an invitation e-mail to this address, and returns the link in it. Ignores the link `previous`. */
+    async invitationLink(email: string, previous?: string) {
       const linkIn = (text: string) => /http\S+\/portal\/invitation\?token=[\w-]+/.exec(text)?.[0];
       const mail = await smtp.mailTo(email, ({ text }) => linkIn(text) !== undefined && linkIn(text) !== previous);
       return linkIn(mail.text) as string;
     },
-    requestToken: async (clientId, clientSecret, scope = scopes.bookings) =>
-      statusAndBody(
-        await server.post('/connect/token', {
-          grant_type: 'client_credentials',
-          client_id: clientId,
-          client_secret: clientSecret,
-          scope,
-        }),
-      ),
-    async ageSession(name, minutes) {
+    /** Requests an access token with a personal access token. Returns the body of the response, and its status. */
+    requestToken: (clientId: string, clientSecret: string, scope: string = scopes.bookings) =>
+      server.token({
+        grant_type: 'client_credentials',
+        client_id: clientId,
+        client_secret: clientSecret,
+        scope,
+      }),
+    /** Changes the database as if the account had signed in `minutes` ago and not used its session since. */
+    async ageSession(name: string, minutes: number) {
       const accountId = `acc-${name}`;
       await server.db.raw(
         `update oidc_artifact

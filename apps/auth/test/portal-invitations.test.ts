@@ -132,25 +132,6 @@ describe('a facility owner or authorized staff invites a service account with th
     expect(portal.server.log.join('\n')).not.toContain(token);
   });
 
-  test('a password that is easy to guess is rejected next to its field, and the name stays filled in', async () => {
-    const { browser, page: form } = await openInvitation('careless@range.example');
-    const values = { name: 'My till', password: 'password1' };
-    const page = await browser.send(filled(form, '/portal/invitation', values), {});
-    expect(page.status).toBe(400);
-    expect(page.html).toContain('id="password-error"');
-    expect(fieldOf(page, 'name')).toBe('My till');
-    expect(page.html).not.toContain('password1');
-    expect(await rolesOf('careless@range.example')).toEqual([]);
-  });
-
-  test('a service account without a name is listed by its address', async () => {
-    const { browser, page: form } = await openInvitation('nameless@range.example');
-    await browser.send(filled(form, '/portal/invitation', { password: newcomer.password }), {});
-    expect(await rolesOf('nameless@range.example')).toEqual(['fac-north bookings-manager service']);
-    const { page } = await portal.signIn('owner', north);
-    expect(page.html).toContain('nameless@range.example');
-  });
-
   test('an existing service account signs in to accept, and keeps its other roles', async () => {
     const { browser, link, page } = await openInvitation('south-bot@range.example');
     expect(page.html).toContain('There is already an account for this address');
@@ -223,12 +204,6 @@ describe('the welcome message after an invitation was accepted', () => {
     expect((await browser.open(portal.at('/portal'))).html).not.toContain('Welcome');
   });
 
-  test('a person with one facility is welcomed to the facility', async () => {
-    const { browser, page } = await openInvitation('welcome-staff@range.example', { role: 'staff' });
-    const facility = await browser.send(filled(page, '/portal/invitation', newcomer), {});
-    expect(textOf(facility.html)).toContain('Welcome to North Range. Your role is Staff.');
-  });
-
   test('a person with several facilities is welcomed to the new facility', async () => {
     await invite('southerner@range.example', { role: 'staff' });
     const link = await portal.invitationLink('southerner@range.example');
@@ -249,6 +224,7 @@ describe('an owner invites a person as staff', () => {
     const { browser, page } = await openInvitation('greenkeeper@range.example', { role: 'staff' });
     const facility = await browser.send(filled(page, '/portal/invitation', { ...newcomer, name: 'Greta Green' }), {});
     expect(facility.url.pathname).toBe(north);
+    expect(textOf(facility.html)).toContain('Welcome to North Range. Your role is Staff.');
     expect(await rolesOf('greenkeeper@range.example')).toEqual(['fac-north staff user']);
   });
 
@@ -351,10 +327,7 @@ describe('a link that no longer works says why, and what to do next', () => {
 
   test.each([
     ['no token', ''],
-    ['an empty token', '?token='],
-    ['a guessed token', '?token=guessed'],
-    ['two tokens', '?token=a&token=b'],
-    ['a long token', `?token=${'x'.repeat(5000)}`],
+    ['two long tokens', `?token=a&token=${'x'.repeat(5000)}`],
   ])('a link that never existed says that it is incomplete: %s', async (_title, query) => {
     const page = await portal.openBrowser().open(portal.at(`/portal/invitation${query}`));
     expect(page.status).toBe(410);

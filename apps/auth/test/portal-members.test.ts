@@ -1,9 +1,11 @@
-// Tests which members may change and revoke the roles of other members. Also tests the effect of a revoked role, and
-// the history of a facility (docs/portal.md).
+// Tests which members may change and revoke the roles of other members, the effect of a revoked role, the history of a
+// facility, and its e-mails (docs/portal.md).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { rounds } from '@bay-booking/testkit/rounds';
-import { describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { eventually } from './auth-server.ts';
+import { forgetUsedCodes } from './factors-fixture.ts';
 import {
   accountOf,
   csrfTokenOf,
@@ -97,13 +99,6 @@ describe('an owner or staff member sees the people of the facility', () => {
     expect(staff).toContain('they can no longer use the day sheet');
   });
 
-  test('a member of several facilities first chooses one', async () => {
-    const { browser, page } = await portal.signIn('chain');
-    expect(page.url.pathname).toBe('/portal');
-    const chosen = await browser.open(linkTo(page, 'South Range'));
-    expect(chosen.title).toMatch(/^South Range/);
-  });
-
   test('every page of a facility, and the list of facilities, link to the day sheet', async () => {
     for (const name of ['owner', 'staff']) {
       const { browser } = await portal.signIn(name);
@@ -144,34 +139,9 @@ describe('an owner or staff member sees the people of the facility', () => {
     await timesOf('Asia/Tokyo');
     await portal.server.load({ facilities: [{ id: 'fac-north', name: 'North Range', timeZone: 'UTC' }] });
   });
-
-  test('a facility shows “none yet” before its first token, and “none active” after a revocation', async () => {
-    const facility = await addFacility('fac-tokens', ['token-owner'], { 'token-bot': 'bookings-manager' });
-    const { browser, page } = await portal.signIn('token-owner', facility);
-    // The cells of the columns "Tokens" and "Last used".
-    expect(textOf(page.html)).toContain('none yet never');
-    const requestToken = await addToken('token-bot');
-    expect(await requestToken()).toMatchObject({ status: 200 });
-    expect(textOf((await browser.open(portal.at(facility))).html)).toContain('1 active');
-    const bot = await portal.signIn('token-bot', '/portal/tokens/pat-token-bot/revoke');
-    await bot.browser.send(filled(bot.page, '/revoke'), {});
-    const afterwards = textOf((await browser.open(portal.at(facility))).html);
-    expect(afterwards).toContain('none active');
-    expect(afterwards).not.toContain('none yet');
-  });
 });
 
 describe('roles change', () => {
-  test('an owner makes staff an owner, and staff again', async () => {
-    const facility = await addFacility('fac-promotion', ['boss'], { deputy: 'staff' });
-    const { browser, page } = await portal.signIn('boss', memberPath('deputy', 'role', facility));
-    expect((await browser.send(filled(page, '/role', { role: 'owner' }), {})).html).toContain('The role was changed');
-    expect(await roleOf('deputy', 'fac-promotion')).toBe('owner');
-    const back = await browser.open(portal.at(memberPath('deputy', 'role', facility)));
-    await browser.send(filled(back, '/role', { role: 'staff' }), {});
-    expect(await roleOf('deputy', 'fac-promotion')).toBe('staff');
-  });
-
   test.each(['owner', 'bookings-manager', 'emperor', ''])('staff cannot make anybody %j', async (role) => {
     const { browser, page } = await portal.signIn('staff', north);
     // The page has no form for this request, so the test forges one with the CSRF token of another form.
@@ -268,16 +238,6 @@ describe('a revoked role stops new access tokens', () => {
     expect((await browser.send(filled(page, '/revoke'), {})).status).toBe(404);
   });
 
-  test('roles at other facilities stay', async () => {
-    const facility = await addFacility('fac-extra', ['extra-owner'], { 'double-bot': 'bookings-manager' });
-    await portal.server.db.raw("insert into membership values ('fac-south', 'acc-double-bot', 'bookings-manager')");
-    const requestToken = await addToken('double-bot');
-    expect(facilitiesOf(await requestToken())).toEqual(['fac-extra', 'fac-south']);
-    const { browser, page } = await portal.signIn('extra-owner', memberPath('double-bot', 'revoke', facility));
-    await browser.send(filled(page, '/revoke'), {});
-    expect(facilitiesOf(await requestToken())).toEqual(['fac-south']);
-  });
-
   test('a disabled or deleted account gets no access token', async () => {
     const requestToken = await addToken('south-bot');
     expect(await requestToken()).toMatchObject({ status: 200 });
@@ -348,5 +308,162 @@ describe('the history of a facility', () => {
     for (const invalid of ['0', '-1', '1.5', 'x', '999999999999']) {
       expect((await browser.open(portal.at(`${path}?page=${invalid}`))).status).toBe(404);
     }
+  });
+});
+
+describe('who gets an e-mail about a change, which says who changed what, and when', () => {
+  const when = String.raw`\d+ \w+ \d{4}, \d\d:\d\d Asia/Tokyo`;
+  let count = 0;
+  let id: string;
+  let path: string;
+  /** Returns the name of an account of the current test, such as `boss1`. */
+  const nameOf = (role: string): string => `${role}${count}`;
+  const addressOf = (role: string): string => `${nameOf(role)}@range.example`;
+  const signIn = (role: string, at = path) => portal.signIn(nameOf(role), at);
+  beforeEach(async () => {
+    id = `fac-mail-${++count}`;
+    path = `/portal/facilities/${id}`;
+    const account = (role: string, membership: 'owner' | 'staff' | 'bookings-manager') =>
+      accountOf(
+        nameOf(role),
+        { [id]: membership },
+        {
+          name: `Name of ${role}`,
+          email: addressOf(role),
+          emailVerified: true,
+          kind: membership === 'bookings-manager' ? 'service' : 'user',
+        },
+      );
+    await portal.server.load({
+      facilities: [{ id, name: 'Mail Range', timeZone: 'Asia/Tokyo' }],
+      accounts: [
+        account('boss', 'owner'),
+        account('partner', 'owner'),
+        account('deputy', 'staff'),
+        account('till', 'bookings-manager'),
+      ],
+    });
+  });
+
+  /**
+   * Expects an e-mail to each recipient that contains the text after the facility and the time, and no other e-mail.
+   */
+  async function expectMails(subject: string, recipients: readonly string[], text: string): Promise<void> {
+    const isIt = (mail: { subject: string; to: readonly string[] }) =>
+      mail.subject === subject &&
+      mail.to.some((address) => /\d@/.test(address) && address.split('@')[0]?.endsWith(String(count)));
+    for (const role of recipients) {
+      const mail = await portal.smtp.mailTo(addressOf(role), isIt);
+      expect(mail.text).toMatch(new RegExp(`Mail Range, ${when}: `));
+      expect(mail.text).toContain(text);
+    }
+    await eventually(async () => (await portal.server.db.raw('select from outbox')).rows.length === 0);
+    const received = new Set(
+      portal.smtp
+        .mails()
+        .filter(isIt)
+        .flatMap(({ to }) => to),
+    );
+    expect([...received].sort()).toEqual(recipients.map(addressOf).sort());
+  }
+
+  test('an accepted invitation: the owners and the member of the staff who has invited', async () => {
+    const { browser, page } = await signIn('deputy');
+    const email = addressOf('booking');
+    await browser.send(filled(page, '/invitations', { email, role: 'bookings-manager' }), {});
+    const guest = portal.openBrowser();
+    await guest.send(await guest.open(await portal.invitationLink(email)), {
+      name: 'Booking site',
+      password: 'nine green kettles',
+    });
+    await expectMails(
+      'An invitation to Mail Range was accepted',
+      ['boss', 'partner', 'deputy'],
+      `Booking site (${email}) accepted the invitation of ${email} and became Bookings Manager.`,
+    );
+  });
+
+  describe('tokens', () => {
+    const createToken = async () => {
+      const { browser, page } = await signIn('till', '/portal');
+      await browser.send(
+        filled(page, '/tokens', { name: 'Till', expiresInDays: '30', facility: id, access: 'read' }),
+        {},
+      );
+      return browser;
+    };
+
+    test('a created token, and one that its account revokes: the owners', async () => {
+      const browser = await createToken();
+      await expectMails(
+        'A token for Mail Range was created',
+        ['boss', 'partner'],
+        `Name of till (${addressOf('till')}) created the personal access token “Till”, valid for 30 days.`,
+      );
+      const home = await browser.open(portal.at('/portal'));
+      const revoke = home.links.find(({ href }) => href.endsWith('/revoke'))?.href ?? '';
+      await browser.send(await browser.open(revoke), {}, 'Revoke the token');
+      await expectMails(
+        'A token for Mail Range was revoked',
+        ['boss', 'partner'],
+        'revoked the personal access token “Till”.',
+      );
+    });
+
+    test('a token that the staff revokes: the service account and the owners', async () => {
+      await createToken();
+      const { browser, page } = await signIn('deputy', `${path}/tokens`);
+      const revoke = page.links.find(({ href }) => href.endsWith('/revoke'))?.href ?? '';
+      await browser.send(await browser.open(revoke), {}, 'Revoke the token');
+      await expectMails(
+        'A token for Mail Range was revoked',
+        ['boss', 'partner', 'till'],
+        `Name of deputy (${addressOf('deputy')}) revoked the personal access token “Till”.`,
+      );
+    });
+
+    test('a name that could become a link is left out', async () => {
+      const { browser, page } = await signIn('till', '/portal');
+      const values = { name: 'Sign in at evil.example', expiresInDays: '30', facility: id, access: 'read' };
+      await browser.send(filled(page, '/tokens', values), {});
+      await expectMails('A token for Mail Range was created', ['boss', 'partner'], '“(see the portal)”');
+    });
+  });
+
+  test('a changed and a revoked role: the member', async () => {
+    const { browser, page } = await signIn('boss', `${path}/people/acc-${nameOf('deputy')}/role`);
+    await browser.send(filled(page, '/role', { role: 'owner' }), {});
+    await expectMails(
+      'Your role at Mail Range was changed',
+      ['deputy'],
+      `Name of boss (${addressOf('boss')}) changed the role of Name of deputy from Staff to Owner.`,
+    );
+    await browser.send(
+      await browser.open(portal.at(`${path}/people/acc-${nameOf('deputy')}/revoke`)),
+      {},
+      'Revoke the role',
+    );
+    await expectMails('A role at Mail Range was revoked', ['deputy'], 'revoked the role Owner of Name of deputy.');
+  });
+
+  test('a member who leaves: the owners', async () => {
+    const { browser, page } = await signIn('partner', `${path}/people/acc-${nameOf('partner')}/revoke`);
+    await browser.send(page, {}, 'Leave the facility');
+    await expectMails('A role at Mail Range was revoked', ['boss'], 'gave up the role Owner.');
+  });
+
+  test('a second factor becomes mandatory: every other member, once', async () => {
+    const { browser } = await signIn('boss');
+    await portal.setUpApp(browser);
+    await forgetUsedCodes(portal.server);
+    const required = await browser.send(filled(await browser.open(portal.at(path)), '/second-factor'), {
+      requireSecondFactor: ['yes'],
+    });
+    await browser.send(filled(required, '/second-factor'), {});
+    const subject = 'Mail Range now requires a second factor';
+    await expectMails(subject, ['partner', 'deputy', 'till'], 'required a second factor for everybody.');
+    const toDeputy = await portal.smtp.mailTo(addressOf('deputy'), (mail) => mail.subject === subject);
+    expect(toDeputy.text).toContain('/account/security');
+    expect(portal.smtp.mails().filter((mail) => mail.subject === subject)).toHaveLength(3);
   });
 });

@@ -1,31 +1,13 @@
 // Tests the e-mails for registrations and password resets, their one-time links, the outbox, and the deletion of
 // expired rows.
+import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
-import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import {
-  type AuthServer,
-  deleteExpiredRows,
-  eventually,
-  reencryptEmails,
-  scopes,
-  startAuthServer,
-  statusAndBody,
-} from './auth-server.ts';
+import { startSmtpSink } from '@bay-booking/testkit/smtp-sink';
+import { describe, expect, test } from '@jest/globals';
+import { deleteExpiredRows, eventually, reencryptEmails, scopes, startAuthServer } from './auth-server.ts';
 
-let smtp: SmtpSink;
-let server: AuthServer;
-beforeAll(async () => {
-  smtp = await startSmtpSink();
-  server = await startAuthServer({
-    SMTP_URL: smtp.url,
-    MAIL_FROM: 'Bay Booking <mail@range.example>',
-  });
-});
-afterAll(async () => {
-  await server.close();
-  await smtp.close();
-});
+const smtp = useFixture(startSmtpSink);
+const server = useFixture(() => startAuthServer({ SMTP_URL: smtp.url, MAIL_FROM: 'Bay Booking <mail@range.example>' }));
 
 const openBrowser = (): FormBrowser => openFormBrowser([server.origin]);
 const linkIn = (text: string): string => /https?:\/\/\S+token=\S+/.exec(text)?.[0] ?? '';
@@ -52,15 +34,13 @@ async function requestReset(username: string): Promise<string> {
 
 /** Requests tokens with the password grant (RFC 6749 section 4.3). */
 const requestTokens = async (username: string, enteredPassword: string) =>
-  statusAndBody(
-    await server.post('/connect/token', {
-      grant_type: 'password',
-      client_id: 'demo-native',
-      scope: `offline_access ${scopes.play}`,
-      username,
-      password: enteredPassword,
-    }),
-  );
+  server.token({
+    grant_type: 'password',
+    client_id: 'demo-native',
+    scope: `offline_access ${scopes.play}`,
+    username,
+    password: enteredPassword,
+  });
 
 /** A user is locked out after fewer failed attempts than this number. */
 const lockoutAttempts = 14;
@@ -120,7 +100,7 @@ describe('registrations', () => {
 
   test('the name of the user adds no link and no header to the e-mail', async () => {
     const visitor = openBrowser();
-    const name = 'win at https://evil.example';
+    const name = 'win at https://evil.example or mail me@evil.example';
     const form = await visitor.open(`${server.origin}/register`);
     const withHeader = { name: `${name}\r\nBcc: all@example.org`, username: 'spam@example.org', password };
     const rejected = await visitor.send(form, withHeader);
@@ -146,18 +126,6 @@ describe('registrations', () => {
     await requestReset(username);
     await smtp.mailTo(username, ({ subject, text }) => subject === 'Choose a new password' && text.includes(name));
   });
-
-  test.each(['Claim it at evil.example', 'mail me@evil.example', 'http://evil.example'])(
-    'the e-mail does not contain the name %s, which e-mail programs turn into a link',
-    async (name) => {
-      const username = `named-${name.length}@example.org`;
-      const visitor = openBrowser();
-      await visitor.send(await visitor.open(`${server.origin}/register`), { name, username, password });
-      const mail = await smtp.mailTo(username);
-      expect(mail.text).toMatch(/^Hello,/);
-      expect(mail.text + mail.html).not.toContain('evil');
-    },
-  );
 
   test('the user can request another link, and the first link then no longer works', async () => {
     const { visitor, username } = await register('another');
@@ -188,7 +156,7 @@ describe('password resets', () => {
       client_id: 'demo-native',
       refresh_token: String(before.refresh_token),
     };
-    expect(await statusAndBody(await server.post('/connect/token', refresh))).toMatchObject({ status: 400 });
+    expect(await server.token(refresh)).toMatchObject({ status: 400 });
     expect((await visitor.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
     await smtp.mailTo(username, ({ subject }) => subject === 'Your password was changed');
 
@@ -242,15 +210,6 @@ describe('password resets', () => {
     expect((await openBrowser().open(link)).status).toBe(410);
   });
 
-  test('a password reset rejects a password that is easy to guess, and the link still works', async () => {
-    const { username } = await register('trivial');
-    const visitor = openBrowser();
-    const form = await visitor.open(await requestReset(username));
-    const rejected = await visitor.send(form, { password: 'password1' });
-    expect(rejected.status).toBe(400);
-    expect((await visitor.send(rejected, { password: newPassword })).status).toBe(200);
-  });
-
   test('a password reset rejects an expired link', async () => {
     const { username } = await register('expired');
     const link = await requestReset(username);
@@ -265,17 +224,6 @@ describe('password resets', () => {
     expect(rows[0].links).not.toContain(token);
     await server.auth.waitUntilIdle();
     expect(server.log.join('\n')).not.toContain(token);
-  });
-
-  test('a password reset sends a limited number of e-mails to one recipient', async () => {
-    const { username } = await register('flood');
-    for (let n = 0; n < 12; n++) {
-      const visitor = openBrowser();
-      await visitor.send(await visitor.open(`${server.origin}/reset-password`), { username });
-    }
-    await server.auth.waitUntilIdle();
-    // The e-mail of the registration, four e-mails with new links, and one that repeats the link that still works.
-    expect(smtp.mails().filter(({ to }) => to.includes(username)).length).toBeLessThanOrEqual(6);
   });
 
   test('if the limit of the recipient is reached, the e-mail repeats the link that still works', async () => {
@@ -305,20 +253,6 @@ describe('password resets', () => {
     expect(done.html).toContain('These personal access tokens still work');
     const review = await visitor.open(done.links.find(({ text }) => text === 'Review and revoke tokens')?.href ?? '');
     expect(review.html).toContain('demo-pat-north');
-  });
-
-  test('the audit trail contains the sign-in of a password reset', async () => {
-    const { username } = await register('recorded');
-    const reader = openBrowser();
-    await reader.send(await reader.open(await requestReset(username)), { password: newPassword });
-    await server.auth.waitUntilIdle();
-    const events = await server
-      .db('audit_event as e')
-      .join('account as a', 'a.id', 'e.account_id')
-      .where({ 'a.username': username })
-      .orderBy('e.id')
-      .pluck('e.kind');
-    expect(events.slice(-2)).toEqual(['password.reset', 'sign-in.succeeded']);
   });
 
   test('a password reset signs the user in, and others cannot lock out this browser afterwards', async () => {

@@ -4,15 +4,7 @@ import type { Database } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
-import {
-  basic,
-  connectDatabase,
-  eventually,
-  passSecondAfterUse,
-  patForm,
-  scopes,
-  statusAndBody,
-} from './auth-server.ts';
+import { eventually, passSecondAfterUse, patForm, scopes, statusAndBody } from './auth-server.ts';
 import { accountOf, filled, north, password, startPortal } from './portal-fixture.ts';
 
 const portal = useFixture(() => startPortal());
@@ -54,9 +46,7 @@ const addPerson = async () => {
   const name = `person-${++count}`;
   await portal.addAccounts(accountOf(name, { 'fac-north': 'owner' }, { email: `${name}@range.example` }));
   const form = { client_id: 'demo-native', grant_type: 'password', username: `${name}@range.example`, password };
-  const tokens = await statusAndBody(
-    await portal.server.post('/connect/token', { ...form, scope: `offline_access ${scopes.bookings}` }),
-  );
+  const tokens = await portal.server.token({ ...form, scope: `offline_access ${scopes.bookings}` });
   const accessToken = String(tokens.access_token);
   const { grant_id, jti } = decodeJwt(accessToken);
   return {
@@ -89,7 +79,7 @@ describe('GET /.well-known/revocations', () => {
     expect(response.headers.get('cache-control')).toBe('max-age=5');
     expect(response.headers.get('content-type')).toContain('application/jwt');
     const jwt = await response.text();
-    const token = await statusAndBody(await portal.server.post('/connect/token', patForm));
+    const token = await portal.server.token(patForm);
     const { kid, alg } = decodeProtectedHeader(String(token.access_token));
     expect(decodeProtectedHeader(jwt)).toEqual({ typ: 'revocations+jwt', alg, kid });
     const { iat = 0, exp, revoked, last } = decodeJwt(jwt);
@@ -150,7 +140,7 @@ describe('a right that ends has an entry', () => {
 
   test('the revocation of an access token of client_credentials: the token alone, only by its client', async () => {
     const credentials = { client_id: patForm.client_id, client_secret: patForm.client_secret };
-    const issued = await statusAndBody(await portal.server.post('/connect/token', patForm));
+    const issued = await portal.server.token(patForm);
     const token = String(issued.access_token);
     const name = `token ${decodeJwt(token).jti}`;
     const byOther = () => asNative('/connect/revocation', { token });
@@ -210,17 +200,6 @@ describe('a right that ends has an entry', () => {
     await eventually(async () =>
       (await readList(last)).revoked.some(({ id: entry }) => entry === idOf(`client ${expiring.id}`)),
     );
-  });
-
-  test('the longest lifetime of an access token decides how long the other entries stay', async () => {
-    const { accessToken, grant } = await addPerson();
-    await asNative('/connect/revocation', { token: accessToken });
-    const { rows } = await portal.server.db.raw(
-      'select extract(epoch from expires_at - now())::float8 as seconds from revocation where id = ?',
-      [idOf(grant)],
-    );
-    expect(rows[0].seconds).toBeGreaterThan(3600);
-    expect(rows[0].seconds).toBeLessThan(3700);
   });
 
   test('a role is taken away or reduced, in the portal or by an import: the access to the facility', async () => {
@@ -364,77 +343,4 @@ describe('the order of the entries', () => {
     const late = await readList(early.last);
     expect(late.revoked.map(({ id }) => id)).toEqual([idOf(`access ${first.id} fac-north`)]);
   });
-
-  test('a reader that follows `last` gets every entry of 200 transactions, 10 at a time', async () => {
-    const ids = Array.from({ length: 200 }, (_, index) => `acc-many-${index}`);
-    await portal.server.db.raw(
-      'insert into account (id, username, username_key) select id, id, id from unnest(?::text[]) as a (id)',
-      [ids],
-    );
-    await portal.server.db.raw(
-      "insert into membership (facility_id, account_id, role) select 'fac-south', id, 'staff' from unnest(?::text[]) a (id)",
-      [ids],
-    );
-    let { last } = await readList();
-    const expected = new Set(ids.map((id) => idOf(`access ${id} fac-south`)));
-    const writers = connectDatabase({ url: portal.server.databaseUrl, applicationName: 'test', poolMax: 10 });
-    let isDone = false;
-    const writing = Promise.all(
-      Array.from({ length: 10 }, async (_, start) => {
-        for (let index = start; index < ids.length; index += 10)
-          await writers.transaction(async (tx) => {
-            await revokeIn(tx, ids[index] as string);
-            // Some transactions stay open after their change.
-            for (let left = index % 7; left > 0; left--) await tx.raw('select 1');
-          });
-      }),
-    ).finally(() => {
-      isDone = true;
-    });
-    const seen = new Set<string>();
-    for (let isLastRead = false; !isLastRead; ) {
-      isLastRead = isDone;
-      const page = await readList(last);
-      expect(page.last).toBeGreaterThanOrEqual(last);
-      for (const { id } of page.revoked) seen.add(id);
-      last = page.last;
-    }
-    await writing;
-    await writers.destroy();
-    expect(expected.difference(seen).size).toBe(0);
-  });
-
-  test('two instances publish the same list', async () => {
-    const other = await portal.server.startInstance();
-    const { accessToken, grant } = await addPerson();
-    const { last } = await readList();
-    await fetch(`${other.origin}/connect/revocation`, {
-      method: 'POST',
-      body: new URLSearchParams({ token: accessToken, client_id: 'demo-native' }),
-    });
-    expect((await readList(last)).revoked.map(({ id }) => id)).toContain(idOf(grant));
-  });
-});
-
-test('introspection agrees with the list', async () => {
-  const { id, name } = await addToken('fac-south');
-  const credentials = { client_id: id, client_secret: 's' };
-  const issued = await statusAndBody(
-    await portal.server.post('/connect/token', {
-      ...credentials,
-      grant_type: 'client_credentials',
-      scope: scopes.read,
-    }),
-  );
-  const introspect = async () =>
-    statusAndBody(
-      await portal.server.post(
-        '/connect/introspect',
-        { token: String(issued.access_token) },
-        basic('demo-web', 'demo-web-secret'),
-      ),
-    );
-  expect(await introspect()).toMatchObject({ active: true });
-  await portal.server.db.raw('delete from membership where account_id = ?', [`acc-${name}`]);
-  expect(await introspect()).toEqual({ status: 200, active: false });
 });

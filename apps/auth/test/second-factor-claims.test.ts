@@ -1,19 +1,17 @@
-// Tests `amr`, `acr` and `acr_values`: how a client learns of and requests a second factor (docs/sign-in-security.md).
+// Tests how a client learns of and requests a second factor, with `amr`, `acr` and `acr_values`, and which facilities
+// tokens then name (docs/sign-in-security.md).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { type AuthServer, scopes, statusAndBody } from './auth-server.ts';
-import { codeOf, confirmAddresses, forgetUsedCodes, setUpApp } from './factors-fixture.ts';
+import { scopes, statusAndBody } from './auth-server.ts';
+import { createDevice } from './device-fixture.ts';
+import { appSecret, codeOf, confirmAddresses, registerSecureUser, setUpApp } from './factors-fixture.ts';
 import { authorizeUrl, pkce, redirectParameters, signInAndConsent, webRequest } from './flows.ts';
 import { startSocialServer } from './social-server.ts';
 import { password, registerUser } from './test-users.ts';
 
-const fixture = useFixture(() => startSocialServer());
-let server: AuthServer;
-beforeAll(() => {
-  server = fixture.server;
-});
+const server = useFixture(() => startSocialServer());
 
 const scope = `openid offline_access ${scopes.play}`;
 const open = (browser: FormBrowser, params: Record<string, string> = {}): Promise<Page> =>
@@ -32,34 +30,18 @@ const exchange = async (page: Page) => {
   const { code } = redirectParameters(page);
   const form = { grant_type: 'authorization_code', code: String(code), code_verifier: pkce.verifier };
   const redirect = { redirect_uri: webRequest.redirect_uri };
-  return claimsOf(await statusAndBody(await server.post('/connect/token', { ...webClient, ...form, ...redirect })));
+  return claimsOf(await server.token({ ...webClient, ...form, ...redirect }));
 };
 const refresh = async (refreshToken: string) => {
   const form = { ...webClient, grant_type: 'refresh_token', refresh_token: refreshToken };
-  return claimsOf(await statusAndBody(await server.post('/connect/token', form)));
+  return claimsOf(await server.token(form));
 };
 const consented = (browser: FormBrowser, page: Page) => signInAndConsent(browser, page);
 
 const asksForCode = ({ url }: Page): boolean => url.pathname === '/sign-in/second-factor';
 
-/** Returns a browser that is signed in with two factors, and a browser that is signed in with the password only. */
-async function twoBrowsers() {
-  const user = await registerUser(server);
-  const other = openFormBrowser([server.origin]);
-  const credentials = { username: user.username, password };
-  await other.send(await other.open(`${server.origin}/account`), credentials);
-  // An import ends no session, unlike the set-up of the first factor.
-  const secret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
-  const { id } = await server.db('account').where({ username: user.username }).first('id');
-  await server.load({ accounts: [{ id, username: user.username, totpSecret: secret, recoveryCodes: [] }] });
-  const asked = await user.browser.open(`${server.origin}/sign-in/second-factor?return=/account`);
-  await user.browser.send(asked, { code: codeOf(secret) });
-  await forgetUsedCodes(server);
-  return { ...user, other, secret, credentials };
-}
-
 test('amr names the methods; without acr_values there is no acr', async () => {
-  const { browser, other } = await twoBrowsers();
+  const { browser, other } = await registerSecureUser(server);
   expect(await exchange(await consented(other, await open(other)))).toMatchObject({ amr: ['pwd'], acr: undefined });
   const elevated = await exchange(await consented(browser, await open(browser)));
   expect(elevated).toMatchObject({ amr: ['pwd', 'otp', 'mfa'], acr: undefined, idAcr: undefined });
@@ -67,10 +49,10 @@ test('amr names the methods; without acr_values there is no acr', async () => {
 
 describe('acr_values=2', () => {
   test('asks only for the missing factor, and acr, amr and auth_time survive a refresh', async () => {
-    const { other, secret } = await twoBrowsers();
+    const { other } = await registerSecureUser(server);
     const asked = await open(other, { acr_values: '2' });
     expect(asksForCode(asked)).toBe(true);
-    const claims = await exchange(await consented(other, await other.send(asked, { code: codeOf(secret) })));
+    const claims = await exchange(await consented(other, await other.send(asked, { code: codeOf(appSecret) })));
     expect(claims).toMatchObject({ amr: ['pwd', 'otp', 'mfa'], acr: '2', idAcr: '2' });
     const { refreshToken: _first, ...refreshed } = await refresh(claims.refreshToken);
     const { refreshToken: _second, ...before } = claims;
@@ -96,13 +78,13 @@ describe('acr_values=2', () => {
   });
 
   test('works without openid, with unknown values, and for a pushed request', async () => {
-    const { other, secret } = await twoBrowsers();
+    const { other } = await registerSecureUser(server);
     const asked = await open(other, { acr_values: '2', scope: scopes.play });
     expect(asksForCode(asked)).toBe(true);
-    const claims = await exchange(await consented(other, await other.send(asked, { code: codeOf(secret) })));
+    const claims = await exchange(await consented(other, await other.send(asked, { code: codeOf(appSecret) })));
     expect(claims).toMatchObject({ acr: '2', idAcr: undefined });
 
-    const { other: third } = await twoBrowsers();
+    const { other: third } = await registerSecureUser(server);
     expect(asksForCode(await open(third, { acr_values: 'gold 2' }))).toBe(true);
     expect((await open(third, { acr_values: 'gold' })).title).toMatch(/^Allow/);
     // A client that prefers one factor gets what is there.
@@ -114,29 +96,29 @@ describe('acr_values=2', () => {
   });
 
   test('prompt=none returns login_required', async () => {
-    const { other } = await twoBrowsers();
+    const { other } = await registerSecureUser(server);
     const page = await open(other, { acr_values: '2', prompt: 'none' });
     expect(redirectParameters(page)).toMatchObject({ error: 'login_required' });
   });
 
   test('max_age asks for both factors again', async () => {
-    const { browser, secret, credentials } = await twoBrowsers();
+    const { browser, username } = await registerSecureUser(server);
     await server.db.raw(
       `update oidc_artifact set payload = jsonb_set(payload, '{loginTs}', to_jsonb(extract(epoch from now())::int - 90))
         where model = 'Session'`,
     );
     const signIn = await open(browser, { acr_values: '2', max_age: '60' });
     expect(signIn.title).toMatch(/^Sign in/);
-    const asked = await browser.send(signIn, credentials);
-    const claims = await exchange(await consented(browser, await browser.send(asked, { code: codeOf(secret) })));
+    const asked = await browser.send(signIn, { username, password });
+    const claims = await exchange(await consented(browser, await browser.send(asked, { code: codeOf(appSecret) })));
     expect(claims.acr).toBe('2');
     expect(Number(claims.authTime)).toBeGreaterThan(Date.now() / 1000 - 60);
   });
 
   test.each(['idp:google 2', '2 idp:google'])('together with a social provider: %s', async (acrValues) => {
-    const browser = openFormBrowser([server.origin, fixture.social.origin]);
+    const browser = openFormBrowser([server.origin, server.social.origin]);
     const login = await open(browser, { acr_values: acrValues });
-    expect(login.url.origin).toBe(fixture.social.origin);
+    expect(login.url.origin).toBe(server.social.origin);
     const user = acrValues.startsWith('2') ? '100001' : '100002';
     const setUp = await browser.send(login, {}, { name: 'user', value: user });
     const { page } = await setUpApp(server, browser, setUp.links.find(({ text }) => text.includes('Set up an'))?.href);
@@ -147,23 +129,155 @@ describe('acr_values=2', () => {
       acr: 'idp:google',
     });
   });
-
-  test('is published', async () => {
-    const metadata = await (await fetch(`${server.origin}/.well-known/openid-configuration`)).json();
-    expect(metadata).toMatchObject({ acr_values_supported: expect.arrayContaining(['2']) });
-  });
 });
 
-test('the grants of users without a second factor name the method', async () => {
-  const { username } = await registerUser(server);
-  const body = await statusAndBody(
-    await server.post('/connect/token', {
-      grant_type: 'password',
-      client_id: 'demo-native',
-      scope: `${scopes.play} offline_access`,
-      username,
-      password,
-    }),
-  );
-  expect(await claimsOf(body)).toMatchObject({ amr: ['pwd'] });
+describe('tokens leave out a facility that requires a second factor, unless the sign-in used one', () => {
+  type Body = Record<string, unknown>;
+
+  const screen = { client_id: 'bookings-screen' };
+  beforeAll(async () => {
+    await server.load({
+      facilities: [
+        { id: 'fac-strict', name: 'Strict' },
+        { id: 'fac-open', name: 'Open' },
+      ],
+      accounts: [
+        {
+          id: 'acc-machine',
+          username: 'machine@strict.example',
+          kind: 'service',
+          memberships: [{ facilityId: 'fac-strict', role: 'facility-manager' }],
+        },
+      ],
+      clients: [
+        { client_id: 'pat-strict', client_secret: 's', accountId: 'acc-machine' },
+        {
+          ...screen,
+          token_endpoint_auth_method: 'none',
+          grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
+          scope: `openid roles offline_access ${scopes.bookings}`,
+        },
+      ],
+    });
+    await server.db.raw("update facility set requires_second_factor = true where id = 'fac-strict'");
+  });
+
+  const scope = `openid roles offline_access ${scopes.bookings}`;
+  const requestTokens = async (form: Record<string, string>): Promise<Body> => server.token(form);
+
+  const addMemberships = (username: string) =>
+    server.db.raw(
+      `insert into membership (facility_id, account_id, role)
+     select f.id, a.id, f.role from account a, (values ('fac-strict', 'owner'), ('fac-open', 'staff')) f (id, role)
+      where a.username = ?`,
+      [username],
+    );
+  const addMember = async () => {
+    const user = await registerUser(server);
+    await addMemberships(user.username);
+    return user;
+  };
+  const addMemberWithFactor = async () => {
+    const user = await registerSecureUser(server);
+    await addMemberships(user.username);
+    return user;
+  };
+
+  const authorize = async (browser: FormBrowser, request: Record<string, string>) =>
+    redirectParameters(await signInAndConsent(browser, await browser.open(authorizeUrl(server, request))));
+  const exchange = (code: unknown, more: Record<string, string> = {}) =>
+    requestTokens({
+      ...webClient,
+      grant_type: 'authorization_code',
+      code: String(code),
+      code_verifier: pkce.verifier,
+      redirect_uri: webRequest.redirect_uri,
+      ...more,
+    });
+  const byCode = async (browser: FormBrowser, request: Record<string, string> = {}) =>
+    exchange((await authorize(browser, { ...webRequest, scope, ...request })).code);
+  const refresh = (tokens: Body, client: Record<string, string> = webClient) =>
+    requestTokens({ ...client, grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) });
+  const implicitly = async (browser: FormBrowser): Promise<Body> =>
+    authorize(browser, {
+      client_id: 'demo-spa',
+      redirect_uri: 'http://localhost:4010/spa',
+      response_type: 'id_token token',
+      scope: `openid roles ${scopes.bookings}`,
+      nonce: 'n',
+    });
+  const byDevice = async (browser: FormBrowser): Promise<Body> => {
+    const device = createDevice(server);
+    const started = await device.start({ ...screen, scope });
+    await device.connect(started, { browser });
+    return device.poll(started, { form: screen });
+  };
+
+  const facilitiesOf = ({ access_token: token }: Body): unknown => decodeJwt(String(token)).facilities;
+  const facilityRolesOf = (roles: unknown): readonly string[] =>
+    (roles as string[]).filter((role) => role.startsWith('range-')).sort();
+  const rolesOf = ({ id_token: token }: Body) => facilityRolesOf(decodeJwt(String(token)).roles);
+  const rolesAtUserinfo = async ({ access_token: token }: Body) => {
+    const headers = { Authorization: `Bearer ${token}` };
+    return facilityRolesOf((await statusAndBody(await fetch(`${server.origin}/connect/userinfo`, { headers }))).roles);
+  };
+
+  const flows: readonly (readonly [string, (browser: FormBrowser) => Promise<Body>])[] = [
+    ['the code flow', byCode],
+    ['a refresh', async (browser) => refresh(await byCode(browser))],
+    ['the implicit flow', implicitly],
+    ['the device flow', byDevice],
+    ['a refresh of a device', async (browser) => refresh(await byDevice(browser), screen)],
+  ];
+
+  test.each(flows)('%s names the facility only after a sign-in with two factors', async (_name, run) => {
+    const { browser: oneFactor } = await addMember();
+    const without = await run(oneFactor);
+    expect([facilitiesOf(without), rolesOf(without)]).toEqual([['fac-open'], ['range-staff']]);
+    expect(await rolesAtUserinfo(without)).toEqual(['range-staff']);
+    const { browser: twoFactors } = await addMemberWithFactor();
+    const withFactor = await run(twoFactors);
+    expect(facilitiesOf(withFactor)).toEqual(['fac-open', 'fac-strict']);
+    expect(rolesOf(withFactor)).toEqual(['range-owner', 'range-staff']);
+    expect(await rolesAtUserinfo(withFactor)).toEqual(['range-owner', 'range-staff']);
+  });
+
+  test('the grants password and social_access_token leave the facility out, also for a refresh', async () => {
+    const native = { client_id: 'demo-native', scope: `offline_access ${scopes.bookings}` };
+    const { username } = await addMember();
+    const byPassword = await requestTokens({ ...native, grant_type: 'password', username, password });
+    const social = { ...native, grant_type: 'social_access_token', provider: 'google' };
+    const token = () => server.social.nativeToken('google', '100003');
+    const { access_token: first } = await requestTokens({ ...social, token: token() });
+    const { rows } = await server.db.raw('select username from account where id = ?', [
+      String(decodeJwt(String(first)).sub),
+    ]);
+    await addMemberships(rows[0].username);
+    for (const tokens of [byPassword, await requestTokens({ ...social, token: token() })]) {
+      expect(facilitiesOf(tokens)).toEqual(['fac-open']);
+      expect(facilitiesOf(await refresh(tokens, { client_id: 'demo-native' }))).toEqual(['fac-open']);
+    }
+  });
+
+  describe('tokens without a scope of the Bookings API', () => {
+    test('roles at userinfo follow the same rule', async () => {
+      const request = { scope: 'openid roles' };
+      const { browser: oneFactor } = await addMember();
+      const { browser: twoFactors } = await addMemberWithFactor();
+      expect(await rolesAtUserinfo(await byCode(oneFactor, request))).toEqual(['range-staff']);
+      expect(await rolesAtUserinfo(await byCode(twoFactors, request))).toEqual(['range-owner', 'range-staff']);
+    });
+  });
+
+  test('requesting the facility by name is an error, and the code stays usable', async () => {
+    const { browser } = await addMember();
+    const { code } = await authorize(browser, { ...webRequest, scope });
+    expect(await exchange(code, { facility: 'fac-strict' })).toMatchObject({ status: 400, error: 'invalid_request' });
+    expect(facilitiesOf(await exchange(code, { facility: 'fac-open' }))).toEqual(['fac-open']);
+  });
+
+  test('a personal access token is not affected', async () => {
+    const form = { client_id: 'pat-strict', client_secret: 's', grant_type: 'client_credentials' };
+    expect(facilitiesOf(await requestTokens({ ...form, scope: scopes.bookings }))).toEqual(['fac-strict']);
+  });
 });

@@ -2,30 +2,30 @@
 // (docs/sign-in-security.md).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
-import { afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { type AuthServer, eventually, scopes, serverGlobals, startAuthServer, statusAndBody } from './auth-server.ts';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { eventually, mailsInLog, scopes, serverGlobals, startAuthServer } from './auth-server.ts';
 import { createDevice } from './device-fixture.ts';
-import { codeInLog, codeOf, confirmAddresses, forgetUsedCodes, setUpApp, wrongCodeFor } from './factors-fixture.ts';
+import {
+  appSecret,
+  codeInLog,
+  codeOf,
+  confirmAddresses,
+  forgetUsedCodes,
+  registerSecureUser,
+  setUpApp,
+  wrongCodeFor,
+} from './factors-fixture.ts';
 import { authorizeUrl, redirectParameters, webRequest } from './flows.ts';
-import { type SocialServer, startSocialServer } from './social-server.ts';
+import { startSocialServer } from './social-server.ts';
 import { password, registerUser, signInUser, type TestUser } from './test-users.ts';
 
-const fixture: SocialServer = useFixture(() => startSocialServer());
-let server: AuthServer;
-beforeAll(() => {
-  server = fixture.server;
-});
+const server = useFixture(() => startSocialServer());
 afterEach(async () => {
   await server.db('guard_count').del();
 });
 
-interface SecureUser extends TestUser {
-  readonly secret: string;
-  readonly recoveryCodes: readonly string[];
-}
-
-/** Registers a user with an authenticator app, whose current code can still be used. */
-async function registerSecureUser(): Promise<SecureUser> {
+/** Registers a user who has just set up an authenticator app, whose current code can still be used. */
+async function registerUserWithCodes() {
   const user = await registerUser(server);
   const { secret, recoveryCodes } = await setUpApp(server, user.browser);
   await forgetUsedCodes(server);
@@ -39,17 +39,8 @@ const auditKinds = async (kind: string): Promise<number> => {
   await server.auth.waitUntilIdle();
   return Number((await server.db('audit_event').where({ kind }).count())[0]?.count);
 };
-interface Mail {
-  readonly to: string;
-  readonly subject: string;
-  readonly text: string;
-}
-const mailTo = (to: string, subject: RegExp): Promise<Mail> =>
-  eventually(async () =>
-    server.log
-      .map((line) => JSON.parse(line).mail as Mail | undefined)
-      .find((mail) => mail?.to === to && subject.test(mail.subject)),
-  );
+const mailTo = (to: string, subject: RegExp) =>
+  eventually(async () => mailsInLog(server).find((mail) => mail.to === to && subject.test(mail.subject)));
 
 describe('the set-up', () => {
   test('a code confirms the secret, and the recovery codes are shown once', async () => {
@@ -142,35 +133,6 @@ describe('the set-up', () => {
     expect([passkey.status, passkey.html.includes('mailCode')]).toEqual([200, false]);
   });
 
-  test('no transaction is open while the recovery codes wait to be hashed behind 120 sign-ins', async () => {
-    const user = await registerUser(server);
-    await confirmAddresses(server);
-    const form = await user.browser.open(`${server.origin}/account/security/authenticator`);
-    const secret = (/id="secret">([^<]+)</.exec(form.html)?.[1] ?? '').replaceAll(' ', '');
-    const mailCode = await codeInLog(server, user.username);
-    const signIn = (_: unknown, n: number) =>
-      server.post('/connect/token', {
-        grant_type: 'password',
-        client_id: 'demo-native',
-        scope: scopes.play,
-        username: `nobody-${n}`,
-        password: 'wrong',
-      });
-    const work = Promise.all(Array.from({ length: 120 }, signIn));
-    const saved = user.browser.send(form, { code: codeOf(secret), mailCode });
-    let isDone = false;
-    const done = Promise.all([work, saved]).finally(() => {
-      isDone = true;
-    });
-    const idle = `select coalesce(max(extract(epoch from clock_timestamp() - state_change)), 0)::float8 as seconds
-                    from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`;
-    let longest = 0;
-    while (!isDone) longest = Math.max(longest, (await server.db.raw(idle)).rows[0].seconds);
-    expect((await done)[1].title).toMatch(/^Save your recovery codes/);
-    expect(longest).toBeLessThan(1);
-    await server.db('guard_count').del();
-  }, 60_000);
-
   test('without mail, the first factor needs no mailed code', async () => {
     const silent = await startAuthServer({ MAIL: 'off' });
     const user = await registerUser(silent);
@@ -183,15 +145,13 @@ describe('the set-up', () => {
     const user = await registerUser(server);
     const other = await signInUser(server, user.username);
     const client = { client_id: 'demo-native' };
-    const before = await statusAndBody(
-      await server.post('/connect/token', {
-        ...client,
-        grant_type: 'password',
-        scope: `offline_access ${scopes.play}`,
-        username: user.username,
-        password,
-      }),
-    );
+    const before = await server.token({
+      ...client,
+      grant_type: 'password',
+      scope: `offline_access ${scopes.play}`,
+      username: user.username,
+      password,
+    });
     const countRevocations = async () => Number((await server.db('revocation').count())[0]?.count);
     const revocations = await countRevocations();
     await setUpApp(server, user.browser);
@@ -211,7 +171,7 @@ describe('the set-up', () => {
   });
 
   test('a new app replaces the app of a lost phone', async () => {
-    const user = await registerSecureUser();
+    const user = await registerUserWithCodes();
     const { browser, account: page } = await signInUser(server, user.username);
     await browser.send(page, { code: String(user.recoveryCodes[0]) });
     const { secret } = await setUpApp(server, browser);
@@ -222,7 +182,7 @@ describe('the set-up', () => {
   });
 
   test('changing the password needs both factors within ten minutes', async () => {
-    const user = await registerSecureUser();
+    const user = await registerSecureUser(server);
     await server.db.raw(
       `update oidc_artifact set payload = jsonb_set(payload, '{loginTs}', to_jsonb(extract(epoch from now())::int - 660))
         where model = 'Session'`,
@@ -234,12 +194,12 @@ describe('the set-up', () => {
     expect(signIn.title).toMatch(/^Confirm that it is you/);
     const asked = await user.browser.send(signIn, { password });
     expect(asksForCode(asked)).toBe(true);
-    await user.browser.send(asked, { code: codeOf(user.secret) });
+    await user.browser.send(asked, { code: codeOf(appSecret) });
     expect((await change()).url.search).toBe('?done=password');
   });
 
   test('a sign-in of eleven minutes ago must be repeated with both factors', async () => {
-    const user = await registerSecureUser();
+    const user = await registerUserWithCodes();
     await server.db.raw(
       `update oidc_artifact set payload = jsonb_set(payload, '{loginTs}', to_jsonb(extract(epoch from now())::int - 660))
         where model = 'Session'`,
@@ -262,7 +222,7 @@ describe('a code works once', () => {
   test.each(['authenticator app', 'recovery code'] as const)(
     'of 32 parallel requests: %s',
     async (kind) => {
-      const user = await registerSecureUser();
+      const user = await registerUserWithCodes();
       const typed =
         kind === 'recovery code'
           ? String(user.recoveryCodes[3]).toUpperCase().replaceAll('-', '\u2011')
@@ -280,7 +240,7 @@ describe('a code works once', () => {
   );
 
   test('a used recovery code is gone, and the user gets a mail', async () => {
-    const user = await registerSecureUser();
+    const user = await registerUserWithCodes();
     const first = await signInUser(server, user.username);
     const code = String(user.recoveryCodes[0]);
     expect((await first.browser.send(first.account, { code })).url.pathname).toBe('/account');
@@ -292,8 +252,8 @@ describe('a code works once', () => {
 
 describe('wrong codes', () => {
   test('count in the guard of the account, which a right password does not reset', async () => {
-    const user = await registerSecureUser();
-    const wrong = wrongCodeFor(user.secret);
+    const user = await registerSecureUser(server);
+    const wrong = wrongCodeFor(appSecret);
     let last: Page | undefined;
     for (let attempt = 0; attempt < 11; attempt++) {
       const { browser, account: page } = await signInUser(server, user.username);
@@ -306,9 +266,9 @@ describe('wrong codes', () => {
   });
 
   test('five of them in a day send one mail to the owner', async () => {
-    const user = await registerSecureUser();
+    const user = await registerSecureUser(server);
     const { browser, account: page } = await signInUser(server, user.username);
-    const wrong = wrongCodeFor(user.secret);
+    const wrong = wrongCodeFor(appSecret);
     for (let attempt = 0; attempt < 7; attempt++) await browser.send(page, { code: wrong });
     expect((await mailTo(user.username, /wrong codes/)).text).toContain('/reset-password');
     expect(
@@ -317,73 +277,73 @@ describe('wrong codes', () => {
   });
 
   test('also in parallel, a right code does not pass after ten wrong ones', async () => {
-    const user = await registerSecureUser();
+    const user = await registerSecureUser(server);
     const { browser, account: page } = await signInUser(server, user.username);
-    const wrong = wrongCodeFor(user.secret);
+    const wrong = wrongCodeFor(appSecret);
     await Promise.all(Array.from({ length: 12 }, () => browser.send(page, { code: wrong })));
-    const refused = await browser.send(page, { code: codeOf(user.secret) });
+    const refused = await browser.send(page, { code: codeOf(appSecret) });
     expect(refused.status).toBe(429);
     expect(await isSignedIn({ browser })).toBe(false);
   });
 
   test('a complete sign-in resets the count', async () => {
-    const user = await registerSecureUser();
+    const user = await registerSecureUser(server);
     for (let round = 0; round < 2; round++) {
       const { browser, account: page } = await signInUser(server, user.username);
-      for (let attempt = 0; attempt < 6; attempt++) await browser.send(page, { code: wrongCodeFor(user.secret) });
+      for (let attempt = 0; attempt < 6; attempt++) await browser.send(page, { code: wrongCodeFor(appSecret) });
       await forgetUsedCodes(server);
-      expect((await browser.send(page, { code: codeOf(user.secret) })).url.pathname).toBe('/account');
+      expect((await browser.send(page, { code: codeOf(appSecret) })).url.pathname).toBe('/account');
     }
   });
 });
 
 test('the page for the second factor says whom to ask without phone and codes', async () => {
-  const user = await registerSecureUser();
+  const user = await registerSecureUser(server);
   const { account: page } = await signInUser(server, user.username);
   expect(page.html).toContain('Ask the owner of your facility');
 });
 
 describe('a pending sign-in', () => {
   test('belongs to its browser, and ends after ten minutes and when the password changes', async () => {
-    const user = await registerSecureUser();
+    const user = await registerSecureUser(server);
     const { browser, account: page } = await signInUser(server, user.username);
     expect(await isSignedIn({ browser })).toBe(false);
     const stranger = openFormBrowser([server.origin]);
     expect((await stranger.open(page.url)).status).toBe(400);
     await server.db.raw(`update pending_sign_in set expires_at = expires_at - interval '10 minutes 1 second'`);
-    expect((await browser.send(page, { code: codeOf(user.secret) })).status).toBe(400);
+    expect((await browser.send(page, { code: codeOf(appSecret) })).status).toBe(400);
     expect(await isSignedIn({ browser })).toBe(false);
   });
 
   test('two tabs of one browser each return to where they began', async () => {
-    const user = await registerSecureUser();
+    const user = await registerSecureUser(server);
     const browser = openFormBrowser([server.origin]);
     const credentials = { username: user.username, password };
     const begin = async (path: string) =>
       browser.send(await browser.open(`${server.origin}/sign-in?return=${path}`), credentials);
     const [first, second] = [await begin('/signed-out?a'), await begin('/signed-out?b')];
-    expect((await browser.send(first, { code: codeOf(user.secret) })).url.search).toBe('?a');
+    expect((await browser.send(first, { code: codeOf(appSecret) })).url.search).toBe('?a');
     await forgetUsedCodes(server);
-    expect((await browser.send(second, { code: codeOf(user.secret) })).url.search).toBe('?b');
+    expect((await browser.send(second, { code: codeOf(appSecret) })).url.search).toBe('?b');
   });
 });
 
 describe('no door leads around the second factor', () => {
   test('an authorization request, also when it is started again', async () => {
-    const user = await registerSecureUser();
+    const user = await registerSecureUser(server);
     const browser = openFormBrowser([server.origin]);
     const url = authorizeUrl(server, { ...webRequest, scope: 'openid profile' });
     const asked = await browser.send(await browser.open(url), { username: user.username, password });
     expect(asksForCode(asked)).toBe(true);
     expect((await browser.open(url)).title).toMatch(/^Sign in/);
-    const consent = await browser.send(asked, { code: codeOf(user.secret) });
+    const consent = await browser.send(asked, { code: codeOf(appSecret) });
     expect(consent.title).toMatch(/^Allow/);
     const done = await browser.send(consent, {}, { name: 'decision', value: 'allow' });
     expect(redirectParameters(done).code).toBeDefined();
   });
 
   test('a password reset', async () => {
-    const user = await registerSecureUser();
+    const user = await registerSecureUser(server);
     const browser = openFormBrowser([server.origin]);
     await browser.send(await browser.open(`${server.origin}/reset-password`), { username: user.username });
     const { text } = await mailTo(user.username, /Choose a new password/);
@@ -391,36 +351,34 @@ describe('no door leads around the second factor', () => {
     const asked = await browser.send(await browser.open(link), { password: 'eight unusual lamps' });
     expect(asksForCode(asked)).toBe(true);
     expect(await isSignedIn({ browser })).toBe(false);
-    const done = await browser.send(asked, { code: codeOf(user.secret) });
+    const done = await browser.send(asked, { code: codeOf(appSecret) });
     expect(done.url.pathname).toBe('/reset-password/done');
   });
 
   test('the page for a device', async () => {
-    const user = await registerSecureUser();
+    const user = await registerSecureUser(server);
     const device = createDevice(server);
     const codes = await device.start();
     const browser = openFormBrowser([server.origin]);
     const asked = await device.connect(codes, { browser, user: { username: user.username, password } });
     expect(asksForCode(asked)).toBe(true);
     expect(await device.poll(codes)).toMatchObject({ error: 'authorization_pending' });
-    const consent = await browser.send(asked, { code: codeOf(user.secret) });
+    const consent = await browser.send(asked, { code: codeOf(appSecret) });
     await browser.send(consent, {}, { name: 'decision', value: 'allow' });
     await device.passTime(10);
     expect(await device.poll(codes)).toMatchObject({ status: 200 });
   });
 
   test('the grant type password, which tells it only after the right password', async () => {
-    const user = await registerSecureUser();
+    const user = await registerSecureUser(server);
     const request = async (secret: string) =>
-      statusAndBody(
-        await server.post('/connect/token', {
-          grant_type: 'password',
-          client_id: 'demo-native',
-          scope: scopes.play,
-          username: user.username,
-          password: secret,
-        }),
-      );
+      server.token({
+        grant_type: 'password',
+        client_id: 'demo-native',
+        scope: scopes.play,
+        username: user.username,
+        password: secret,
+      });
     expect(await request(password)).toMatchObject({
       status: 400,
       error: 'invalid_grant',
@@ -432,7 +390,7 @@ describe('no door leads around the second factor', () => {
   });
 
   test('social sign-in, and the grant type social_access_token', async () => {
-    const sites = [server.origin, fixture.social.origin];
+    const sites = [server.origin, server.social.origin];
     const signIn = async () => {
       const browser = openFormBrowser(sites);
       const login = await browser.open(`${server.origin}/social/google`);
@@ -448,7 +406,7 @@ describe('no door leads around the second factor', () => {
   });
 
   test('a remembered browser', async () => {
-    const user = await registerSecureUser();
+    const user = await registerSecureUser(server);
     const signedOut = await user.browser.send(await user.browser.open(`${server.origin}/account`), {}, 'Sign out');
     expect(signedOut.url.pathname).toBe('/signed-out');
     const form = await user.browser.open(`${server.origin}/sign-in`);

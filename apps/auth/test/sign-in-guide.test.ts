@@ -7,18 +7,14 @@ import type { AddressInfo } from 'node:net';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { read, root } from '@bay-booking/testkit/repository';
-import { beforeAll, expect, test } from '@jest/globals';
-import { type AuthServer, eventually, scopes } from './auth-server.ts';
+import { expect, test } from '@jest/globals';
+import { eventually, scopes } from './auth-server.ts';
 import { player } from './flows.ts';
 import { startSocialServer } from './social-server.ts';
 
 const allow = { name: 'decision', value: 'allow' };
 
-const fixture = useFixture(() => startSocialServer());
-let server: AuthServer;
-beforeAll(() => {
-  server = fixture.server;
-});
+const server = useFixture(() => startSocialServer());
 
 async function freePort(): Promise<number> {
   const probe = createServer().listen(0);

@@ -1,20 +1,16 @@
-// Tests how a user without a password confirms a sign-in that is no longer fresh: by signing in again at the social
-// provider, or with a mailed code.
-import type { SocialName, SocialStandIns } from '@bay-booking/social-stand-ins/providers';
+// Tests how a user without a password confirms a sign-in that is no longer fresh, and that an old session at a social
+// provider does not satisfy a request for a fresh sign-in: `prompt=login`, `max_age` and `acr_values=2`.
+import type { SocialName } from '@bay-booking/social-stand-ins/providers';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
-import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AuthServer, eventually } from './auth-server.ts';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { decodeJwt } from 'jose';
+import { eventually, type LoggedMail, mailsInLog, scopes } from './auth-server.ts';
 import { startSocialServer } from './social-server.ts';
 
-const fixture = useFixture(() => startSocialServer());
-let server: AuthServer;
-let social: SocialStandIns;
-beforeAll(() => {
-  ({ server, social } = fixture);
-});
+const server = useFixture(() => startSocialServer());
 afterEach(async () => {
-  social.session.seconds = 0;
+  server.social.session.seconds = 0;
   await server.db('guard_count').del();
 });
 
@@ -22,12 +18,13 @@ afterEach(async () => {
 const ada = '100001';
 const ben = '100002';
 
-const signInAs = (browser: FormBrowser, page: Page, user: string): Promise<Page> =>
+const openBrowser = (): FormBrowser => openFormBrowser([server.origin, server.social.origin]);
+const signInAs = (browser: FormBrowser, page: Page, user = ada): Promise<Page> =>
   browser.send(page, {}, { name: 'user', value: user });
 
 /** Signs in at the provider, and changes the database as if this had been 11 minutes ago. */
 async function signInEarlier(provider: SocialName, user = ada): Promise<FormBrowser> {
-  const browser = openFormBrowser([server.origin, social.origin]);
+  const browser = openBrowser();
   await signInAs(browser, await browser.open(`${server.origin}/social/${provider}`), user);
   await server.db.raw(
     `update oidc_artifact
@@ -44,19 +41,12 @@ async function addProvider(browser: FormBrowser, title: 'Google' | 'Facebook'): 
 }
 
 const isFresh = async (browser: FormBrowser, title: 'Google' | 'Facebook'): Promise<boolean> =>
-  (await addProvider(browser, title)).url.origin === social.origin;
+  (await addProvider(browser, title)).url.origin === server.social.origin;
 
 const hrefOf = (page: Page, text: string): string => page.links.find((link) => link.text.includes(text))?.href ?? '';
 
-interface Mail {
-  readonly to: string;
-  readonly subject: string;
-  readonly text: string;
-}
-
-/** Without SMTP_URL, the server writes e-mails to its log. */
-const mails = (): Mail[] => server.log.map((line) => JSON.parse(line)).flatMap(({ mail }) => (mail ? [mail] : []));
-const codeIn = ({ text }: Mail): string => /\b\d{6}\b/.exec(text)?.[0] ?? '';
+const mails = () => mailsInLog(server);
+const codeIn = ({ text }: LoggedMail): string => /\b\d{6}\b/.exec(text)?.[0] ?? '';
 const wrongFor = (code: string): string => (code === '000000' ? '111111' : '000000');
 
 describe('at a provider with OpenID Connect', () => {
@@ -65,7 +55,7 @@ describe('at a provider with OpenID Connect', () => {
     const page = await addProvider(browser, 'Facebook');
     expect(page.title).toMatch(/^Confirm that it is you/);
     const login = await browser.open(hrefOf(page, 'Google'));
-    expect(login.url.origin).toBe(social.origin);
+    expect(login.url.origin).toBe(server.social.origin);
     expect(Object.fromEntries(login.url.searchParams)).toMatchObject({ prompt: 'login', max_age: '0' });
     expect((await signInAs(browser, login, ada)).url.href).toBe(`${server.origin}/account`);
     expect(await isFresh(browser, 'Facebook')).toBe(true);
@@ -73,7 +63,7 @@ describe('at a provider with OpenID Connect', () => {
 
   test('an old session at the provider confirms nothing, also without the page', async () => {
     const browser = await signInEarlier('google');
-    social.session.seconds = 3_600;
+    server.social.session.seconds = 3_600;
     for (const address of [
       hrefOf(await addProvider(browser, 'Facebook'), 'Google'),
       `${server.origin}/social/google?return=/account`,
@@ -100,7 +90,7 @@ describe('at a provider with OpenID Connect', () => {
     const page = await addProvider(browser, 'Facebook');
     expect(mails()).toHaveLength(before);
     const form = await browser.send(page, {}, 'Send me a code by e-mail');
-    const mail = mails().at(-1) as Mail;
+    const mail = mails().at(-1) as LoggedMail;
     expect(mails()).toHaveLength(before + 1);
     expect((await browser.send(form, { code: codeIn(mail) })).url.pathname).toBe('/account');
     expect(await isFresh(browser, 'Facebook')).toBe(true);
@@ -148,7 +138,7 @@ describe('at a provider with OAuth 2.0, which cannot confirm', () => {
     expect(await isFresh(browser, 'Google')).toBe(false);
 
     const renewed = await browser.send(ended, {}, 'Send me a new code');
-    expect((await browser.send(renewed, { code: codeIn(mails().at(-1) as Mail) })).url.pathname).toBe('/account');
+    expect((await browser.send(renewed, { code: codeIn(mails().at(-1) as LoggedMail) })).url.pathname).toBe('/account');
     expect(await isFresh(browser, 'Google')).toBe(true);
   });
 
@@ -192,4 +182,120 @@ describe('at a provider with OAuth 2.0, which cannot confirm', () => {
     expect(page.html).toContain('Your account has no e-mail address');
     expect(page.status).toBe(200);
   });
+});
+
+const day = 24 * 3600;
+const callback = 'com.example.demo:/callback';
+const client = { client_id: 'demo-native', redirect_uri: callback };
+const now = (): number => Math.floor(Date.now() / 1000);
+
+const authorize = (browser: FormBrowser, params: Record<string, string> = {}): Promise<Page> =>
+  browser.open(
+    `${server.origin}/connect/authorize?${new URLSearchParams({ response_type: 'code', scope: `openid ${scopes.play}`, ...client, ...params })}`,
+  );
+/** Follows the link of the sign-in page to the provider, unless the page is already that of the provider. */
+const choose = (browser: FormBrowser, page: Page, title: string): Promise<Page> | Page =>
+  page.url.origin === server.social.origin
+    ? page
+    : browser.open(page.links.find(({ text }) => text.includes(title))?.href ?? '');
+const allow = async (browser: FormBrowser, page: Page): Promise<Page> =>
+  page.title.startsWith('Allow') ? browser.send(page, {}, { name: 'decision', value: 'allow' }) : page;
+
+async function claimsOf(page: Page) {
+  expect(page.url.href).toMatch(/^com\.example\.demo:\/callback\?code=/);
+  const code = page.url.searchParams.get('code') ?? '';
+  const tokens = await server.token({ grant_type: 'authorization_code', code, ...client });
+  return decodeJwt(String(tokens.access_token));
+}
+
+/** Signs in with the provider on our own page. Returns the browser, which may stay signed in or not. */
+async function signInDirectly(provider: 'google' | 'facebook', secondsAtProvider = 0): Promise<FormBrowser> {
+  const browser = openBrowser();
+  server.social.session.seconds = secondsAtProvider;
+  await signInAs(browser, await browser.open(`${server.origin}/social/${provider}`));
+  await server.db.raw('update account set email_verified = true, email_proven_at = now()');
+  return browser;
+}
+
+const signOut = async (browser: FormBrowser): Promise<void> => {
+  const page = await browser.send(await browser.open(`${server.origin}/account`), {}, 'Sign out');
+  expect(page.url.pathname).toBe('/signed-out');
+};
+
+const mailedCode = (): string => codeIn(mails().at(-1) as LoggedMail);
+
+const freshRequests: [string, Record<string, string>][] = [
+  ['prompt=login', { prompt: 'login' }],
+  ['prompt=login and acr_values=idp:NAME', { prompt: 'login', acr_values: 'idp:NAME' }],
+  ['max_age', { max_age: '60' }],
+  ['max_age and acr_values=idp:NAME', { max_age: '60', acr_values: 'idp:NAME' }],
+];
+const requestAt = (name: string, params: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(params).map(([key, value]) => [key, value.replace('NAME', name)]));
+
+describe.each(freshRequests)('a request with %s', (_title, params) => {
+  test.each(['signed in', 'signed out'])('rejects an old sign-in at a provider of type oidc, %s', async (state) => {
+    const browser = await signInDirectly('google', day);
+    if (state === 'signed out') await signOut(browser);
+    const login = await choose(browser, await authorize(browser, requestAt('google', params)), 'Google');
+    expect(Object.fromEntries(login.url.searchParams)).toMatchObject({ prompt: 'login', max_age: '0' });
+    const rejected = await signInAs(browser, login);
+    expect([rejected.status, rejected.url.origin]).toEqual([502, server.origin]);
+
+    server.social.session.seconds = 0;
+    const retry = await browser.open(rejected.links.find(({ text }) => text === 'Try Google again')?.href ?? '');
+    const { auth_time: authTime } = await claimsOf(await allow(browser, await signInAs(browser, retry)));
+    expect(authTime).toBeGreaterThan(now() - 60);
+  });
+
+  test.each(['signed in', 'signed out'])('needs a mailed code at a provider of type oauth2, %s', async (state) => {
+    const browser = await signInDirectly('facebook');
+    if (state === 'signed out') await signOut(browser);
+    const request = requestAt('facebook', params);
+    const form = await signInAs(browser, await choose(browser, await authorize(browser, request), 'Facebook'));
+    expect(form.title).toMatch(/^Confirm that it is you/);
+    expect(form.headers.get('content-security-policy')).not.toMatch(/form-action 'self'(;|$)/);
+    expect((await browser.send(form, { code: wrongFor(mailedCode()) })).status).toBe(400);
+    const claims = await claimsOf(await allow(browser, await browser.send(form, { code: mailedCode() })));
+    expect(claims.auth_time).toBeGreaterThan(now() - 60);
+    expect(claims.amr).toEqual(['fed', 'otp']);
+  });
+});
+
+test('acr_values=2 asks the provider for a fresh sign-in too', async () => {
+  const browser = openBrowser();
+  const login = await choose(browser, await authorize(browser, { acr_values: 'idp:google 2' }), 'Google');
+  expect(Object.fromEntries(login.url.searchParams)).toMatchObject({ prompt: 'login', max_age: '0' });
+});
+
+test('a request that asks for no fresh sign-in accepts a session at the provider, whose time is auth_time', async () => {
+  server.social.session.seconds = 1_800;
+  const browser = openBrowser();
+  const login = await choose(browser, await authorize(browser, { acr_values: 'idp:google' }), 'Google');
+  expect(login.url.searchParams.has('prompt')).toBe(false);
+  expect(login.url.searchParams.has('max_age')).toBe(false);
+  const { auth_time: authTime } = await claimsOf(await allow(browser, await signInAs(browser, login)));
+  expect(Number(authTime)).toBeLessThanOrEqual(now() - 1_800);
+  expect(Number(authTime)).toBeGreaterThan(now() - 1_860);
+});
+
+test('a fresh sign-in cannot be skipped on the path that follows the confirmation', async () => {
+  const browser = await signInDirectly('facebook');
+  const page = await authorize(browser, { prompt: 'login' });
+  const interaction = `${page.url.origin}${page.url.pathname}`;
+  expect((await browser.open(`${interaction}/fresh`)).title).toMatch(/^Confirm that it is you/);
+  await signOut(browser);
+  expect((await browser.open(`${interaction}/fresh`)).title).toMatch(/^This sign-in has expired/);
+});
+
+test.each([
+  ['google', day],
+  ['facebook', 0],
+] as const)('signing out and in again at %s does not make the session fresh', async (provider, seconds) => {
+  const browser = await signInDirectly(provider, seconds);
+  await signOut(browser);
+  await signInAs(browser, await browser.open(`${server.origin}/social/${provider}`));
+  const other = provider === 'google' ? 'Facebook' : 'Google';
+  const page = await browser.send(await browser.open(`${server.origin}/account`), {}, `Add ${other}`);
+  expect(page.title).toMatch(/^Confirm that it is you/);
 });

@@ -5,10 +5,8 @@ import { join } from 'node:path';
 import { type SocialStandIns, startSocialProviders } from '@bay-booking/social-stand-ins/providers';
 import { type AuthServer, startAuthServer } from './auth-server.ts';
 
-export interface SocialServer {
-  readonly server: AuthServer;
+export interface SocialServer extends AuthServer {
   readonly social: SocialStandIns;
-  readonly close: () => Promise<void>;
 }
 
 /** Writes the settings of social providers to a file, and returns the environment variable that names the file. */
@@ -32,5 +30,5 @@ export async function startSocialServer(
     await server.close();
     await social.stop();
   };
-  return { server, social, close };
+  return { ...server, social, close };
 }

@@ -1,6 +1,6 @@
-// Registers new users and signs users in, each in a new test browser.
+// Adds users and signs them in, each in a new test browser.
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
-import type { AuthServer } from './auth-server.ts';
+import { type AuthServer, cheapHash } from './auth-server.ts';
 
 export const userAgents = {
   chrome: 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36',
@@ -15,17 +15,15 @@ export interface TestUser {
   readonly account: Page;
 }
 
-const open = (server: AuthServer, userAgent: string): FormBrowser =>
-  openFormBrowser([server.origin], { 'User-Agent': userAgent });
-
 let userCount = 0;
 
+/** Adds a user whose address is not confirmed, as after a registration, and signs the user in. */
 export async function registerUser(server: AuthServer): Promise<TestUser> {
-  const browser = open(server, userAgents.chrome);
-  const username = `person${++userCount}@example.org`;
-  const form = await browser.open(`${server.origin}/register`);
-  const account = await browser.send(form, { name: 'Petra Person', username, password });
-  return { username, browser, account };
+  const id = `acc-person-${++userCount}`;
+  const username = `person${userCount}@example.org`;
+  const user = { id, username, name: 'Petra Person', email: username, passwordHash: cheapHash(password) };
+  await server.load({ accounts: [user] });
+  return signInUser(server, username);
 }
 
 export async function signInUser(
@@ -33,7 +31,7 @@ export async function signInUser(
   username: string,
   { userAgent = userAgents.chrome, secret = password } = {},
 ): Promise<TestUser> {
-  const browser = open(server, userAgent);
+  const browser = openFormBrowser([server.origin], { 'User-Agent': userAgent });
   // If nobody is signed in, the server redirects the browser from /account to the sign-in page.
   const form = await browser.open(`${server.origin}/account`);
   return { username, browser, account: await browser.send(form, { username, password: secret }) };

@@ -17,6 +17,8 @@ test.each([
   '//evil.example',
   '/\\evil.example',
   '/\t/evil.example',
+  '/./\\/evil.example',
+  '@evil.example',
   // A browser resolves the next two paths to //evil.example.
   '/a/..//evil.example',
   '/x\\..\\..//evil.example',

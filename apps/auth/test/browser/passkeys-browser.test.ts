@@ -15,7 +15,6 @@ import {
   type Viewport,
   viewports,
 } from '@bay-booking/testkit/browser';
-import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type AuthServer, startAuthServer } from '../auth-server.ts';
 import { codeInLog, codeOf, confirmAddresses, forgetUsedCodes, setUpApp } from '../factors-fixture.ts';
@@ -203,9 +202,3 @@ withBrowser.each(viewports)(
   },
   120_000,
 );
-
-withBrowser('a stranger gets no passkey prompt for another site', async () => {
-  const form = await openFormBrowser([server.origin]).open(`${server.origin}/sign-in`);
-  expect(form.headers.get('content-security-policy')).toContain("script-src 'self'");
-  expect(form.html).not.toMatch(/<script>|onclick=/);
-});

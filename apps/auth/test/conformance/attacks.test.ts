@@ -1,15 +1,17 @@
 // Tests attacks on the protocol (RFC 9700, Best Current Practice for OAuth 2.0 Security, sections 2 and 4; RFC 6749
-// section 10). docs/security.md lists which rule each test covers. attacks-pages.test.ts tests attacks on pages and
-// sessions.
+// section 10), and attacks in the browser: framing, scripts, cookies, forged forms and stolen sessions (OWASP ASVS 5
+// chapters V3, V6 and V7). docs/security.md lists which rule each test covers.
 import { createHmac } from 'node:crypto';
 import { useFixture } from '@bay-booking/testkit/fixture';
+import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
 import { basic, scopes, statusAndBody } from '../auth-server.ts';
 import { authorize, authorizeUrl, openBrowser, owner, pkce, player, webCallback } from '../flows.ts';
-import { startForRelyingParty } from './relying-party.ts';
+import { codeClient, redirectUri, startForRelyingParty } from './relying-party.ts';
 
-const server = useFixture(() => startForRelyingParty());
+// The limits are high, because the tests fail to sign in often.
+const server = useFixture(() => startForRelyingParty({}, { accountFailures: 1000, addressFailures: 1000 }));
 
 /** Authorization requests of three demo clients: a confidential client, and two public clients. */
 const web = {
@@ -26,7 +28,7 @@ const webSecret = basic('demo-web', 'demo-web-secret');
 const visit = (params: Record<string, string>) =>
   fetch(authorizeUrl(server, params), { redirect: 'manual', headers: { Accept: 'text/html' } });
 const requestToken = async (form: Record<string, string | readonly string[]>, headers: Record<string, string> = {}) =>
-  statusAndBody(await server.post('/connect/token', form, headers));
+  server.token(form, headers);
 const redeem = (code: string | undefined, more: Record<string, string> = {}, headers = webSecret) =>
   requestToken(
     { grant_type: 'authorization_code', code: String(code), redirect_uri: web.redirect_uri, ...more },
@@ -101,19 +103,6 @@ describe('a redirect URI is compared character by character (RFC 9700 sections 2
     const withoutRedirectUri = { grant_type: 'authorization_code', code: String(code) };
     expect(await requestToken(withoutRedirectUri, webSecret)).toMatchObject({ status: 400, error: 'invalid_request' });
     expect(await redeem(code)).toMatchObject({ status: 200 });
-  });
-
-  test('repeated parameters are rejected, and the user is not sent to a second redirect URI', async () => {
-    for (const name of ['client_id', 'redirect_uri', 'response_type', 'scope', 'state', 'code_challenge', 'prompt']) {
-      const query = new URLSearchParams(web);
-      query.append(name, name === 'redirect_uri' ? 'https://evil.example/' : 'other');
-      // The request of `web` does not contain this parameter, so a second value is needed to repeat the parameter.
-      if (!(name in web)) query.append(name, 'another');
-      const response = await fetch(`${server.origin}/connect/authorize?${query}`, { redirect: 'manual' });
-      const location = response.headers.get('location');
-      if (location === null) expect(response.status).toBe(400);
-      else expect(location).toMatch(/^http:\/\/localhost:4010\/callback\?error=invalid_request&/);
-    }
   });
 });
 
@@ -210,21 +199,10 @@ describe('responses and credentials cannot be mixed up', () => {
     expect([400, 401]).toContain(response.status);
     expect(String(response.error)).toMatch(/^invalid_(request|client)$/);
   });
-
-  test('a repeated parameter at the token endpoint gives invalid_request', async () => {
-    const form = { grant_type: 'password', client_id: 'demo-native', ...player, scope: scopes.play };
-    for (const name of Object.keys(form) as (keyof typeof form)[]) {
-      expect(await requestToken({ ...form, [name]: [form[name], form[name]] })).toMatchObject({
-        status: 400,
-        error: 'invalid_request',
-      });
-    }
-  });
 });
 
 describe('forged tokens are rejected (RFC 8725)', () => {
-  const userinfo = (jwt: string) =>
-    fetch(`${server.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${jwt}` } });
+  const userinfo = (jwt: string) => server.userinfo(jwt);
   const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
   /** Obtains a valid access token. Returns the token, its header and claims, and the id_token. */
   const obtainToken = async () => {
@@ -281,5 +259,246 @@ describe('forged tokens are rejected (RFC 8725)', () => {
     expect(await authorizeWithHint(idToken)).toMatchObject({ error: 'login_required' });
     expect(await authorizeWithHint(jwt)).toMatchObject({ error: 'invalid_request' });
     expect(await authorizeWithHint('made.up.hint')).toMatchObject({ error: 'invalid_request' });
+  });
+});
+
+const markup = '"><script>alert(1)</script>';
+/** With `prompt=none`, only a browser with a session gets a code. */
+const isSignedIn = async (browser: FormBrowser): Promise<boolean> =>
+  'code' in (await authorize(server, { ...web, prompt: 'none' }, { browser }));
+/** Returns the CSRF token of the form whose action contains `path`. */
+const csrfOf = (page: Page, path: string): string =>
+  page.forms.find(({ action }) => action.includes(path))?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
+/** Returns the cookies of a browser without their attributes. */
+const cookiesOf = (browser: FormBrowser): string[] => browser.cookies().map((entry) => entry.split(';')[0] ?? '');
+const openSignedInBrowser = async () => {
+  const browser = openBrowser(server);
+  await authorize(server, web, { browser });
+  expect(await isSignedIn(browser)).toBe(true);
+  return browser;
+};
+
+describe('every page forbids frames, scripts of others and caching (clickjacking: RFC 9700 section 4.16)', () => {
+  const endSession = () => `${server.origin}/connect/endsession`;
+  test.each<[string, () => Promise<Page>]>([
+    ['the sign-in page of a client', () => openBrowser(server).open(authorizeUrl(server, web))],
+    [
+      'the consent page',
+      async () => {
+        const browser = openBrowser(server);
+        return browser.send(await browser.open(authorizeUrl(server, { ...web, prompt: 'consent' })), player);
+      },
+    ],
+    ['our own sign-in page', () => openBrowser(server).open(`${server.origin}/sign-in`)],
+    ['the registration page', () => openBrowser(server).open(`${server.origin}/register`)],
+    ['the page for a password reset', () => openBrowser(server).open(`${server.origin}/reset-password`)],
+    ['the page of an invalid link', () => openBrowser(server).open(`${server.origin}/reset-password/new?token=x`)],
+    ['the page of an expired interaction', () => openBrowser(server).open(`${server.origin}/interaction/x`)],
+    [
+      'the page for an error of a client',
+      () => openBrowser(server).open(authorizeUrl(server, { ...web, client_id: 'x' })),
+    ],
+    ['the page of a device', () => openBrowser(server).open(`${server.origin}/device`)],
+    ['a page of a signed-in user', async () => (await openSignedInBrowser()).open(`${server.origin}/account`)],
+    ['the page of an unknown path', () => openBrowser(server).open(`${server.origin}/nowhere`)],
+    ['the sign-out page', async () => (await openSignedInBrowser()).open(endSession())],
+    ['the sign-out page while nobody is signed in', () => openBrowser(server).open(endSession())],
+    ['the page after signing out', () => openBrowser(server).open(`${endSession()}/success`)],
+    [
+      'a form_post response',
+      () =>
+        openBrowser(server).open(
+          authorizeUrl(server, {
+            ...spa,
+            nonce: 'n',
+            response_type: 'id_token token',
+            response_mode: 'form_post',
+            prompt: 'none',
+          }),
+        ),
+    ],
+  ])('%s forbids frames, scripts of others and caching', async (_title, openPage) => {
+    const { headers, html } = await openPage();
+    const policy = headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).toContain("base-uri 'none'");
+    expect(policy).not.toMatch(/unsafe-|script-src[^;]*(\*|https?:|data:)/);
+    expect(headers.get('x-frame-options')).toBe('DENY');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('cache-control')).toMatch(/no-store/);
+    // Some pages of oidc-provider submit their form with one inline script. The policy contains the hash of that
+    // script.
+    expect((html.match(/<script(?! src="\/assets\/)/g) ?? []).length).toBe((policy.match(/'sha256-/g) ?? []).length);
+  });
+
+  test('a client that opened the sign-in page as a popup can still access the popup', async () => {
+    const page = await openBrowser(server).open(authorizeUrl(server, { ...web, display: 'popup' }));
+    expect(page.headers.get('cross-origin-opener-policy')).toBeNull();
+    const ownSignIn = await openBrowser(server).open(`${server.origin}/sign-in`);
+    expect(ownSignIn.headers.get('cross-origin-opener-policy')).toBe('same-origin');
+  });
+
+  test.each([
+    ['client_id', { ...web, client_id: markup }],
+    ['redirect_uri', { ...web, redirect_uri: markup }],
+    ['scope', { ...web, redirect_uri: 'x', scope: markup }],
+    ['login_hint', { ...web, login_hint: markup }],
+    ['state in a form_post', { ...web, response_mode: 'form_post', prompt: 'none', state: markup }],
+    ['error of a form_post', { ...web, response_mode: 'form_post', scope: `openid ${markup}` }],
+  ])('markup in %s is displayed as text', async (_title, params) => {
+    const { html } = await openBrowser(server).open(authorizeUrl(server, params));
+    expect(html).toContain('<html');
+    expect(html).not.toContain('<script>alert');
+  });
+});
+
+describe('cookies', () => {
+  /**
+   * Signs in to a server with an https issuer, with the headers that a reverse proxy adds. Returns all lines of
+   * Set-Cookie.
+   */
+  const cookiesOverHttps = async (httpsServer: { readonly origin: string }): Promise<string[]> => {
+    const issuer = 'https://id.bay-booking.example';
+    const headers = { 'X-Forwarded-Proto': 'https', 'X-Forwarded-For': '192.0.2.1', Origin: issuer };
+    const cookieLines: string[] = [];
+    const jar = new Map<string, string>();
+    /** Sends a request and follows its redirects. Returns the body of the last response. */
+    const request = async (path: string, init: RequestInit = {}): Promise<string> => {
+      const Cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+      const response = await fetch(httpsServer.origin + path, {
+        redirect: 'manual',
+        ...init,
+        headers: { ...headers, Cookie },
+      });
+      for (const line of response.headers.getSetCookie()) {
+        cookieLines.push(line);
+        const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+        jar.set(name, value);
+      }
+      const location = response.headers.get('location');
+      if (location) expect(location).toMatch(/^(\/|https:\/\/id\.bay-booking\.example\/)/);
+      return location ? request(location.replace(issuer, '')) : response.text();
+    };
+    const html = await request(
+      authorizeUrl(httpsServer, { ...web, client_id: codeClient.id, redirect_uri: redirectUri }).replace(
+        httpsServer.origin,
+        '',
+      ),
+    );
+    const action = /action="([^"]+sign-in)"/.exec(html)?.[1] ?? '';
+    const csrf = /name="csrf" value="([^"]+)"/.exec(html)?.[1] ?? '';
+    await request(action, { method: 'POST', body: new URLSearchParams({ ...player, csrf }) });
+    return cookieLines;
+  };
+
+  test.each([['true'], ['1'], ['false']])(
+    'cookies are Secure, HttpOnly and SameSite=Lax when ISSUER is https (TRUST_PROXY=%s)',
+    async (TRUST_PROXY) => {
+      const httpsServer = await server.startInstance({ ISSUER: 'https://id.bay-booking.example', TRUST_PROXY });
+      const cookies = await cookiesOverHttps(httpsServer);
+      expect(cookies.map((line) => line.split('=')[0])).toEqual(
+        expect.arrayContaining(['__Host-_session', '__Host-_session.sig', '_interaction', '__Host-_form']),
+      );
+      for (const line of cookies) {
+        expect(line).toMatch(/;\s*secure/i);
+        expect(line).toMatch(/;\s*httponly/i);
+        expect(line).toMatch(/;\s*samesite=lax/i);
+        expect(line).not.toMatch(/;\s*domain=/i);
+      }
+    },
+  );
+
+  test('an https issuer sends Strict-Transport-Security', async () => {
+    const httpsServer = await server.startInstance({ ISSUER: 'https://id.bay-booking.example' });
+    for (const path of ['/sign-in', '/connect/authorize', '/.well-known/openid-configuration', '/nowhere']) {
+      const { headers } = await fetch(httpsServer.origin + path);
+      // Eight digits are at least 10,000,000 s, which is almost four months.
+      expect(headers.get('strict-transport-security')).toMatch(/max-age=\d{8}/);
+    }
+  });
+
+  test('every sign-in gives the session a new id, and the old id is no longer valid (session fixation)', async () => {
+    const browser = openBrowser(server);
+    const sessionOf = () => cookiesOf(browser).filter((cookie) => cookie.startsWith('_session'));
+    const authorizeWith = async (cookies: readonly string[]) => {
+      const url = authorizeUrl(server, { ...web, prompt: 'none' });
+      const response = await fetch(url, { redirect: 'manual', headers: { Cookie: cookies.join('; ') } });
+      return response.headers.get('location');
+    };
+    // This page creates a session, although nobody is signed in.
+    await browser.open(`${server.origin}/connect/endsession`);
+    const cookiesBefore = sessionOf();
+    // The session has two cookies: `_session` and its signature `_session.sig`.
+    expect(cookiesBefore).toHaveLength(2);
+    await authorize(server, web, { browser });
+    const first = sessionOf();
+    expect(await authorizeWith(first)).toContain('code=');
+    await authorize(server, { ...web, prompt: 'login' }, { browser });
+    const second = sessionOf();
+    expect(await authorizeWith(second)).toContain('code=');
+    for (const old of [cookiesBefore, first]) {
+      expect(second).not.toEqual(old);
+      expect(await authorizeWith(old)).toContain('error=login_required');
+    }
+  });
+
+  test('a copied session cookie is invalid after the user signed out', async () => {
+    const browser = await openSignedInBrowser();
+    const cookie = cookiesOf(browser).join('; ');
+    const authorizeWithCookie = () =>
+      fetch(authorizeUrl(server, { ...web, prompt: 'none' }), { redirect: 'manual', headers: { Cookie: cookie } });
+    expect((await authorizeWithCookie()).headers.get('location')).toContain('code=');
+    await browser.send(await browser.open(`${server.origin}/connect/endsession`), {}, 'Sign out');
+    expect((await authorizeWithCookie()).headers.get('location')).toContain('error=login_required');
+  });
+});
+
+describe('the same request sent many times at once succeeds or is rejected, without a server error', () => {
+  /** Returns the header Cookie that the browser sends to this path. */
+  const cookiesAt = (browser: FormBrowser, path: string): string =>
+    browser
+      .cookies()
+      .filter((cookie) => path.startsWith(/Path=(.*)$/.exec(cookie)?.[1] ?? '/'))
+      .map((cookie) => cookie.split(';')[0])
+      .join('; ');
+  /** Sends a request eight times in parallel. Returns the address to which the successful response redirects. */
+  const sendEightTimes = async (send: () => Promise<Response>): Promise<URL> => {
+    const responses = await Promise.all(Array.from({ length: 8 }, send));
+    for (const { status } of responses) expect([303, 400]).toContain(status);
+    const success = responses.find(({ status }) => status === 303);
+    return new URL(success?.headers.get('location') ?? '', server.origin);
+  };
+
+  test('a consent and the request that follows it can be sent many times at once', async () => {
+    const browser = openBrowser(server);
+    const consent = await browser.send(await browser.open(authorizeUrl(server, { ...web, prompt: 'consent' })), player);
+    const { pathname } = consent.url;
+    const csrf = csrfOf(consent, '/consent');
+    const headers = { Cookie: cookiesAt(browser, pathname) };
+    const resume = await sendEightTimes(() => server.post(`${pathname}/consent`, { csrf, decision: 'allow' }, headers));
+    const Cookie = cookiesAt(browser, resume.pathname);
+    const back = await sendEightTimes(() => fetch(resume, { redirect: 'manual', headers: { Cookie } }));
+    expect(back.searchParams.get('code')).toBeTruthy();
+    expect((await server.post(`${pathname}/consent`, { csrf, decision: 'allow' }, headers)).status).toBe(400);
+  });
+});
+
+describe('another site cannot act for the user (CSRF)', () => {
+  test('a forged form does not sign the user out', async () => {
+    const browser = await openSignedInBrowser();
+    await browser.open(`${server.origin}/connect/endsession?${new URLSearchParams({ logout: 'yes', state: 'x' })}`);
+    const cookie = cookiesOf(browser).join('; ');
+    for (const [path, form] of [
+      ['/connect/endsession/confirm', { logout: 'yes' }],
+      // oidc-provider calls its CSRF token `xsrf`.
+      ['/connect/endsession/confirm', { logout: 'yes', xsrf: 'made-up' }],
+      ['/sign-out', {}],
+      ['/sign-out', { csrf: 'made-up' }],
+    ] as [string, Record<string, string>][]) {
+      const response = await server.post(path, form, { Cookie: cookie, Origin: 'https://evil.example' });
+      expect([400, 403]).toContain(response.status);
+    }
+    expect(await isSignedIn(browser)).toBe(true);
   });
 });

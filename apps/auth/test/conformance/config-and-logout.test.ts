@@ -1,16 +1,23 @@
-// Runs the OpenID conformance plans "config" (OpenID Connect Discovery 1.0 section 3) and "RP-initiated logout" (OpenID
-// Connect RP-Initiated Logout 1.0), and the module "idtoken-unsigned" of the plan "basic". Each test has the name of a
-// module of the OpenID conformance suite; docs/conformance.md lists the results.
+// Runs the OpenID conformance plans "config" (OpenID Connect Discovery 1.0 section 3), "RP-initiated logout" (OpenID
+// Connect RP-Initiated Logout 1.0) and "back-channel logout" (OpenID Connect Back-Channel Logout 1.0), and the module
+// "idtoken-unsigned" of the plan "basic". Each test has the name of a module of the OpenID conformance suite;
+// docs/conformance.md lists the results.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
-import { describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { generateKeyPair, SignJWT } from 'jose';
-import type { AuthServer } from '../auth-server.ts';
-import { createRelyingParty, postLogoutRedirectUri, redirectUri, startForRelyingParty } from './relying-party.ts';
+import { type ReceivedLogout, startLogoutReceiver, validateLogoutToken } from '../logout-receiver.ts';
+import {
+  codeClient,
+  createRelyingParty,
+  postLogoutRedirectUri,
+  redirectUri,
+  startForRelyingParty,
+} from './relying-party.ts';
 
-const server = useFixture(() => startForRelyingParty());
+const server = useFixture(() => startForRelyingParty({ OUTBOUND_ALLOW_NETWORKS: '127.0.0.0/8' }));
 
-const metadataOf = async (from: AuthServer): Promise<Record<string, unknown>> => {
+const metadataOf = async (from: { readonly origin: string }): Promise<Record<string, unknown>> => {
   const response = await fetch(`${from.origin}/.well-known/openid-configuration`);
   expect(response.status).toBe(200);
   expect(response.headers.get('content-type')).toMatch(/^application\/json/);
@@ -20,7 +27,7 @@ const metadataOf = async (from: AuthServer): Promise<Record<string, unknown>> =>
 describe('oidcc-config-certification-test-plan', () => {
   test('oidcc-discovery-endpoint-verification', async () => {
     const issuer = 'https://id.bay-booking.example';
-    const httpsServer = await startForRelyingParty({ ISSUER: issuer });
+    const httpsServer = await server.startInstance({ ISSUER: issuer });
     const metadata = await metadataOf(httpsServer);
     expect(metadata).toMatchObject({
       issuer,
@@ -50,7 +57,6 @@ describe('oidcc-config-certification-test-plan', () => {
       expect(key).toMatchObject({ kid: expect.any(String), kty: expect.any(String), use: 'sig' });
       for (const privateMember of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']) expect(key).not.toHaveProperty(privateMember);
     }
-    await httpsServer.close();
   });
 });
 
@@ -145,5 +151,55 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
     });
     expect(confirmation).toMatchObject({ status: 200, title: expect.stringMatching(/sign out/i) });
     expect((await confirm(visit.browser, confirmation)).url.origin).toBe(server.origin);
+  });
+});
+
+describe('oidcc-backchannel-rp-initiated-logout-certification-test-plan', () => {
+  // OpenID Connect Back-Channel Logout 1.0 section 2.8 recommends that the response to a logout token has the header
+  // Cache-Control: no-store.
+  const receiver = useFixture(() =>
+    startLogoutReceiver((response) => response.setHeader('Cache-Control', 'no-store').end()),
+  );
+  // Replaces the settings of this client, which startForRelyingParty has registered.
+  beforeAll(() =>
+    server.load({
+      clients: [
+        {
+          client_id: codeClient.id,
+          client_secret: codeClient.secret,
+          redirect_uris: [redirectUri],
+          post_logout_redirect_uris: [postLogoutRedirectUri],
+          response_types: ['code'],
+          scope: 'openid',
+          backchannel_logout_uri: `${receiver.url}/backchannel_logout`,
+          backchannel_logout_session_required: true,
+        },
+      ],
+    }),
+  );
+
+  test('oidcc-backchannel-logout-discovery-endpoint-verification', async () => {
+    expect(await metadataOf(server)).toMatchObject({
+      backchannel_logout_supported: true,
+      backchannel_logout_session_supported: true,
+      end_session_endpoint: `${server.origin}/connect/endsession`,
+    });
+  });
+
+  test('oidcc-backchannel-rp-initiated-logout', async () => {
+    const rp = createRelyingParty(server, { responseType: 'code' });
+    const browser = rp.newBrowser();
+    const { claims, idToken } = await rp.expectTokens(await rp.authorize({}, { browser }));
+    expect(claims.sid).toEqual(expect.any(String));
+    const params = { id_token_hint: idToken, post_logout_redirect_uri: postLogoutRedirectUri, state: 'the-state' };
+    const confirmation = await browser.open(`${server.origin}/connect/endsession?${new URLSearchParams(params)}`);
+    const back = await browser.send(confirmation, {}, 'Sign out');
+    expect(back.url.href).toBe(`${postLogoutRedirectUri}?state=the-state`);
+    await server.auth.waitUntilIdle();
+    expect(receiver.received).toHaveLength(1);
+    const validation = { issuer: server.origin, clientId: codeClient.id };
+    const token = await validateLogoutToken(receiver.received[0] as ReceivedLogout, validation);
+    expect(token).toMatchObject({ sub: claims.sub, sid: claims.sid });
+    rp.expectError(await rp.authorize({ prompt: 'none' }, { browser }), 'login_required');
   });
 });

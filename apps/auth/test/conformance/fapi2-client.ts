@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { expect } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, type JWTPayload, jwtVerify } from 'jose';
-import { type AuthServer, scopes, startAuthServer, statusAndBody } from '../auth-server.ts';
+import { scopes, startAuthServer, statusAndBody } from '../auth-server.ts';
 import { pkce, player, redirectParameters, signInAndConsent } from '../flows.ts';
 import { createKeyClient, type KeyClient } from '../key-client.ts';
 
@@ -14,21 +14,13 @@ export const redirectUri = 'https://rp.example/fapi2';
 /** In the variant `openid_connect`, the client requests an id_token. In the variant `plain_oauth`, it requests none. */
 export type Variant = 'openid_connect' | 'plain_oauth';
 
-export interface Fapi2System {
-  readonly server: AuthServer;
-  /** The client that sends the requests of most tests. */
-  readonly first: KeyClient;
-  /** A client with another key. The tests use it, for example, to redeem a code that was issued to `first`. */
-  readonly second: KeyClient;
-  /**
-   * A client that signs its assertions with RS256. FAPI 2.0 does not allow RS256, so the server must reject the
-   * assertions.
-   */
-  readonly withRs256: KeyClient;
-  readonly close: () => Promise<void>;
-}
+type Fapi2System = Awaited<ReturnType<typeof startFapi2System>>;
 
-export async function startFapi2System(): Promise<Fapi2System> {
+/**
+ * `first` sends the requests of most tests. `second` has another key, and for example redeems a code that was issued to
+ * `first`. `withRs256` signs its assertions with RS256, which FAPI 2.0 does not allow, so the server must reject them.
+ */
+export async function startFapi2System() {
   const server = await startAuthServer();
   const [first, second, withRs256] = await Promise.all([
     createKeyClient('fapi2-first', server.origin, 'ES256'),

@@ -2,9 +2,9 @@
 // other tests that use the library.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
-import { beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import * as openid from 'openid-client';
-import { type AuthServer, scopes } from '../auth-server.ts';
+import { scopes } from '../auth-server.ts';
 import { openBrowser, signInAndConsent } from '../flows.ts';
 import { configureOpenidClient } from '../openid-client.ts';
 import { startSocialServer } from '../social-server.ts';
@@ -20,11 +20,7 @@ import {
 const ada = '100001';
 const ben = '100002';
 
-const fixture = useFixture(() => startSocialServer(startForRelyingParty));
-let server: AuthServer;
-beforeAll(() => {
-  server = fixture.server;
-});
+const server = useFixture(() => startSocialServer(startForRelyingParty));
 
 /** Returns parameters of an authorization request, and the values with which openid-client checks the response. */
 async function createChecks() {
@@ -86,7 +82,7 @@ test.each(['google', 'facebook'])(
   async (name) => {
     // PKCE is optional for the client demo-native. This test does not use PKCE.
     const config = await configureOpenidClient(server, 'demo-native', openid.None());
-    const browser = openFormBrowser([server.origin, fixture.social.origin]);
+    const browser = openFormBrowser([server.origin, server.social.origin]);
     const state = openid.randomState();
     const params = { redirect_uri: 'com.example.demo:/callback', scope: `offline_access ${scopes.play}`, state };
     const url = openid.buildAuthorizationUrl(config, { ...params, acr_values: `idp:${name}` });
@@ -102,7 +98,7 @@ test.each(['google', 'facebook'] as const)(
   'the grant type social_access_token gives an access token for a token of %s',
   async (name) => {
     const config = await configureOpenidClient(server, 'demo-native', openid.None());
-    const form = { token: fixture.social.nativeToken(name, ben), scope: scopes.play };
+    const form = { token: server.social.nativeToken(name, ben), scope: scopes.play };
     const tokens = await openid.genericGrantRequest(config, 'social_access_token', form);
     expect(tokens).toMatchObject({ access_token: expect.any(String), expires_in: 3600, scope: scopes.play });
   },

@@ -137,9 +137,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
   };
 
   const refresh = async (token: string, { id, secret } = codeClient): Promise<Record<string, unknown>> =>
-    statusAndBody(
-      await server.post('/connect/token', { grant_type: 'refresh_token', refresh_token: token }, basic(id, secret)),
-    );
+    server.token({ grant_type: 'refresh_token', refresh_token: token }, basic(id, secret));
 
   /** Checks an id_token (OpenID Connect Core section 3.1.3.7). By default, id_tokens are signed with RS256. */
   const checkIdToken = async (

@@ -1,8 +1,10 @@
-// Tests that clients get an OAuth error without internal details when the server fails, and that the reason is logged.
+// Tests that clients get an OAuth error without internal details when the server fails, that the reason is logged, and
+// that a device code stays usable (docs/behaviour-auth.md, "Device sign-in").
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { basic, scopes, startAuthServer, statusAndBody } from '../auth-server.ts';
-import { obtainAccessToken } from '../flows.ts';
+import { allow, createDevice, screen, screenScope } from '../device-fixture.ts';
+import { obtainAccessToken, openBrowser, player } from '../flows.ts';
 
 const server = useFixture(() => startAuthServer());
 let accessToken: string;
@@ -10,8 +12,7 @@ beforeAll(async () => {
   accessToken = await obtainAccessToken(server);
 });
 
-const userinfo = () =>
-  fetch(`${server.origin}/connect/userinfo`, { headers: { Authorization: `Bearer ${accessToken}` } });
+const userinfo = () => server.userinfo(accessToken);
 const form = { grant_type: 'client_credentials', scope: scopes.bookings };
 const patHeaders = basic('demo-pat-north', 'demo-pat-north-secret');
 /** Requests that different parts of the server handle. oidc-provider handles a token request with `facility`. */
@@ -23,21 +24,6 @@ const requests: [string, () => Promise<Response>][] = [
   ],
   ['a userinfo request', userinfo],
 ];
-
-test.each(requests)('%s gets 503 with Retry-After while the database is unavailable', async (_title, send) => {
-  expect((await send()).status).toBe(200);
-  await server.disconnectDatabase();
-  const response = await send();
-  await server.reconnectDatabase();
-  expect(response.headers.get('retry-after')).toBe('2');
-  expect(response.headers.get('cache-control')).toBe('no-store');
-  expect(await statusAndBody(response)).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
-  const lines = server.log.map((line) => JSON.parse(line) as Record<string, unknown>);
-  const requestId = response.headers.get('x-request-id');
-  const ofRequest = lines.filter((line) => line.requestId === requestId && !('audit' in line));
-  expect(ofRequest).toMatchObject([{ status: 503, cause: expect.stringMatching(/./) }]);
-  expect(lines.filter(({ msg }) => msg === 'database unavailable').length).toBeLessThanOrEqual(1);
-});
 
 describe('an instance that starts while the database is unavailable', () => {
   test.each([
@@ -93,3 +79,72 @@ test.each(requests)(
     );
   },
 );
+
+describe('a device code stays usable if the database is unavailable for a while', () => {
+  const device = createDevice(server);
+  // A remembered consent has no page.
+  beforeEach(() => server.db('consent').del());
+
+  /** Runs `work` while the server has no connection to its database. */
+  async function whileDisconnected<T>(work: () => Promise<T>): Promise<T> {
+    await server.disconnectDatabase();
+    try {
+      return await work();
+    } finally {
+      await server.reconnectDatabase();
+    }
+  }
+
+  test('without a database, a poll and a request for codes get 503, and the code stays usable', async () => {
+    const codes = await device.start();
+    const unavailable = { status: 503, error: 'temporarily_unavailable' };
+    expect(await whileDisconnected(() => device.poll(codes))).toMatchObject(unavailable);
+    const request = () => server.post('/connect/deviceauthorization', { ...screen, scope: screenScope });
+    const response = await whileDisconnected(request);
+    expect(response.status).toBe(503);
+    expect(response.headers.get('retry-after')).toBe('2');
+    expect(await device.poll(codes)).toMatchObject({ error: 'authorization_pending' });
+  });
+
+  test('after a poll that fails, an approved code can still be exchanged', async () => {
+    const codes = await device.start();
+    await device.connect(codes);
+    expect(await whileDisconnected(() => device.poll(codes))).toMatchObject({ status: 503 });
+    expect(await device.poll(codes)).toMatchObject({ status: 200 });
+  });
+
+  test('without a database, the pages return 503, and the sign-in can continue afterwards', async () => {
+    const codes = await device.start();
+    const browser = openBrowser(server);
+    const page = await browser.open(`${server.origin}/device`);
+    const failed = await whileDisconnected(() => browser.send(page, { user_code: codes.user_code }));
+    expect(failed.status).toBe(503);
+    const entered = await browser.send(page, { user_code: codes.user_code });
+    expect((await whileDisconnected(() => browser.send(entered, {}, allow))).status).toBe(503);
+    const consent = await browser.send(await browser.send(entered, {}, allow), player);
+    expect((await whileDisconnected(() => browser.send(consent, {}, allow))).status).toBe(503);
+    expect(await device.poll(codes)).toMatchObject({ error: 'authorization_pending' });
+    expect((await browser.send(consent, {}, allow)).title).toMatch(/^Demo screen is connected/);
+    // A device must wait for 5 s between two polls. A poll that failed with 503 does not count.
+    await device.passTime(5);
+    expect(await device.poll(codes)).toMatchObject({ status: 200 });
+  });
+
+  test('if the decision cannot be stored, the page returns 500, and the user can enter the code again', async () => {
+    const codes = await device.start();
+    const browser = openBrowser(server);
+    const consent = await browser.send(
+      await browser.send(await device.enter(codes.user_code, browser), {}, allow),
+      player,
+    );
+    // With this constraint, the database rejects the decision. With `not valid`, existing rows are not checked.
+    await server.db.raw(`alter table oidc_artifact add constraint not_decided check (account_id is null or
+    model <> 'DeviceCode') not valid`);
+    const failed = await browser.send(consent, {}, allow);
+    await server.db.raw('alter table oidc_artifact drop constraint not_decided');
+    expect(failed.status).toBe(500);
+    expect(failed.html).toContain('Something went wrong on our side.');
+    expect(await device.poll(codes)).toMatchObject({ error: 'authorization_pending' });
+    expect((await device.connect(codes)).title).toMatch(/^Demo screen is connected/);
+  });
+});

@@ -1,16 +1,19 @@
 // Tests which access tokens from native apps are accepted, depending on the provider's response
 // (docs/behaviour-auth.md, "Social providers"). Also tests that a rejected token counts as a failed sign-in, and tokens
 // that are bound with DPoP.
+// The presets for Microsoft, Apple and GitHub need only credentials to sign users in.
 //
-// A token of these tests contains the provider's responses, in base64url. The simulated provider decodes the token that
-// it gets, and sends these responses.
+// A token of the first tests contains the provider's responses, in base64url. The simulated provider decodes the token
+// that it gets, and sends these responses.
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { decodeJwt } from 'jose';
-import { type AuthServer, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { decodeJwt, generateKeyPair, SignJWT } from 'jose';
+import { type AuthServer, scopes, serverGlobals, startAuthServer } from './auth-server.ts';
 import { createKeyClient } from './key-client.ts';
+import { createPublicProviders, type PublicProviders } from './public-providers.ts';
 import { socialProvidersFile } from './social-server.ts';
 
 /** Each response is either the status of an error, or the body of a response with status 200. */
@@ -24,12 +27,31 @@ interface Responses {
   readonly user?: unknown;
 }
 
+/** The credentials at the providers with a preset: Microsoft, Apple and GitHub. */
+const clientId = 'com.example.bay-booking';
+const clientSecret = 'public-provider-secret';
+
 const app = 'our-app';
 const tokenFor = (responses: Responses): string => Buffer.from(JSON.stringify(responses)).toString('base64url');
 
 let provider: Server;
+let publicProviders: PublicProviders;
 let server: AuthServer;
+const originalFetch = serverGlobals.fetch;
 beforeAll(async () => {
+  const { publicKey, privateKey } = await generateKeyPair('ES256');
+  publicProviders = await createPublicProviders({ clientId, clientSecret, applePublicKey: publicKey });
+  // The server of the test runs in this process, so its requests reach the simulated providers.
+  serverGlobals.fetch = publicProviders.fetch;
+  // The client secret of Apple is a JWT that the developer signs. It contains the ids of the developer's team and key.
+  const appleSecret = await new SignJWT()
+    .setProtectedHeader({ alg: 'ES256', kid: 'KEY1234567' })
+    .setIssuer('TEAM123456')
+    .setSubject(clientId)
+    .setAudience('https://appleid.apple.com')
+    .setIssuedAt()
+    .setExpirationTime('180d')
+    .sign(privateKey);
   provider = createServer(async (request, response) => {
     const [status, body] = await respond(request);
     response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
@@ -53,10 +75,14 @@ beforeAll(async () => {
       },
       // Neither the settings nor the discovery document contain an endpoint that can check a token.
       uncheckable: oidc,
+      microsoft: { clientId, clientSecret },
+      apple: { clientId, clientSecret: appleSecret },
+      github: { clientId, clientSecret },
     }),
   );
 });
 afterAll(async () => {
+  serverGlobals.fetch = originalFetch;
   await server.close();
   provider.closeAllConnections();
   await new Promise((resolve) => provider.close(resolve));
@@ -89,18 +115,15 @@ async function respond(request: IncomingMessage): Promise<[number, unknown]> {
 }
 
 const exchange = async (name: string, responses: Responses, headers: Record<string, string> = {}) =>
-  statusAndBody(
-    await server.post(
-      '/connect/token',
-      {
-        grant_type: 'social_access_token',
-        client_id: 'demo-native',
-        scope: scopes.play,
-        provider: name,
-        token: tokenFor(responses),
-      },
-      headers,
-    ),
+  server.token(
+    {
+      grant_type: 'social_access_token',
+      client_id: 'demo-native',
+      scope: scopes.play,
+      provider: name,
+      token: tokenFor(responses),
+    },
+    headers,
   );
 
 /** The response of an introspection endpoint to a valid token. */
@@ -223,4 +246,60 @@ test('with a DPoP proof, the access token is bound to the key', async () => {
   const response = await exchange('introspection', { token: activeResponse }, headers);
   expect(response).toMatchObject({ status: 200, token_type: 'DPoP' });
   expect(decodeJwt(String(response.access_token)).cnf).toEqual({ jkt: key.thumbprint });
+});
+
+/** The id of the user Ada at each of the simulated providers. */
+const adaId = '100001';
+
+const names = ['microsoft', 'apple', 'github'] as const;
+const beginSignIn = async (name: string) => {
+  const visitor = openFormBrowser([server.origin]);
+  // The server redirects the visitor to the authorization endpoint of the provider.
+  const { url } = await visitor.open(`${server.origin}/social/${name}?return=/account`);
+  return { visitor, authorizationUrl: url };
+};
+const findAccount = async (name: string) => {
+  const [row] = await server
+    .db('social_identity')
+    .join('account', 'account.id', 'account_id')
+    .where({ provider: name, subject: adaId })
+    .select('account.name', 'account.email', 'account.email_verified');
+  return row;
+};
+
+describe.each(names)('%s', (name) => {
+  test(`the preset ${name} signs a user in twice, and stores the name and the e-mail address that the provider sends`, async () => {
+    for (let round = 1; round <= 2; round++) {
+      const { visitor, authorizationUrl } = await beginSignIn(name);
+      const page = await visitor.open(publicProviders.signIn(authorizationUrl, adaId));
+      expect(page.url.href).toBe(`${server.origin}/account`);
+    }
+    // The simulated providers send the claims that the real ones send to these presets. The preset for Apple requests
+    // only the scope `openid`, so Apple sends neither name nor address. Microsoft sends no `email_verified`, and GitHub
+    // sends no address if the user keeps it private.
+    expect(await findAccount(name)).toEqual(
+      {
+        microsoft: { name: 'Ada Fairway', email: 'ada@social.example', email_verified: false },
+        apple: { name: null, email: null, email_verified: false },
+        github: { name: 'Ada Fairway', email: null, email_verified: false },
+      }[name],
+    );
+  });
+
+  test(`the preset ${name} redirects a user who cancels to the sign-in page`, async () => {
+    const { visitor, authorizationUrl } = await beginSignIn(name);
+    // `undefined` instead of a user id stands for a user who cancels.
+    const page = await visitor.open(publicProviders.signIn(authorizationUrl, undefined));
+    expect(page.url.pathname).toBe('/sign-in');
+    expect(page.html).toContain('You cancelled signing in with');
+  });
+
+  test(`the preset ${name} shows an error page if the provider does not accept the code`, async () => {
+    const { visitor, authorizationUrl } = await beginSignIn(name);
+    const callback = publicProviders.signIn(authorizationUrl, adaId);
+    callback.searchParams.set('code', 'made-up');
+    const page = await visitor.open(callback);
+    expect(page.status).toBe(502);
+    expect(page.title).toMatch(/did not work/);
+  });
 });
