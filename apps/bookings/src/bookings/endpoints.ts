@@ -40,7 +40,7 @@ export function createBookingEndpoints(services: WriteServices & ListServices) {
   };
 
   const listExampleAt = (path: string, query: Readonly<Record<string, unknown>>, pageSize: number) =>
-    listExample(path, query, pageSize, bookingItemExample(link), link);
+    listExample(path, query, bookingItemExample(link), link, pageSize);
 
   return [
     defineEndpoint({

@@ -3,7 +3,7 @@ import { named, namedSchema } from '@bay-booking/common/endpoint';
 import { linkSchema, type MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { textSchema } from '@bay-booking/common/text';
-import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
+import { listQuerySchema, listSchema } from '../http/pagination.ts';
 import { dateTimeSchema as dateTime, editLinksSchema, idsSchema } from '../http/schemas.ts';
 
 /** Times are UTC with milliseconds, in the format of responses. Either `bayIds` or `locationId` is null. */
@@ -80,12 +80,9 @@ export const closureSchema = namedSchema('Closure', {
 
 export const closureListSchema = named('ClosureList', listSchema(closureSchema));
 
-export const closureQuerySchema = listQuerySchema(
-  {
-    locationIds: idsSchema('Locations. Also finds closures of single bays there.'),
-    bayIds: idsSchema('Bays. Also finds closures of their locations.'),
-    startDate: { ...dateTime, description: 'Selects closures that overlap the interval, with endDate.' },
-    endDate: { ...dateTime, description: 'See startDate. One date alone leaves the interval open at the other end.' },
-  },
-  defaultPageSizes.closures,
-);
+export const closureQuerySchema = listQuerySchema({
+  locationIds: idsSchema('Locations. Also finds closures of single bays there.'),
+  bayIds: idsSchema('Bays. Also finds closures of their locations.'),
+  startDate: { ...dateTime, description: 'Selects closures that overlap the interval, with endDate.' },
+  endDate: { ...dateTime, description: 'See startDate. One date alone leaves the interval open at the other end.' },
+});

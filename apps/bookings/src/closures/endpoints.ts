@@ -13,7 +13,7 @@ import {
   sharedHeaders,
   string,
 } from '../http/endpoint-parts.ts';
-import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
+import { listExample, listResponse, pageRequest } from '../http/pagination.ts';
 import { checkResourceEtag, createdResponse, versionedResponse } from '../http/response.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import {
@@ -137,13 +137,9 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, au
       description: "The closures of the token's facilities that match every filter, by startDate, then id.",
       query: closureQuerySchema,
       queryExamples: queryExample,
-      success: pageSuccess(
-        'closures',
-        closureListSchema,
-        listExample(path, queryExample, defaultPageSizes.closures, example, link),
-      ),
+      success: pageSuccess('closures', closureListSchema, listExample(path, queryExample, example, link)),
       handle: async ({ query, caller }) => {
-        const page = pageRequest(query, defaultPageSizes.closures);
+        const page = pageRequest(query);
         const dates = parseDates(query);
         const reversed = findReversedIntervalErrors(dates);
         if (reversed.length > 0) throw badRequest(problemsOf(reversed));

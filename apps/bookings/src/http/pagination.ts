@@ -14,10 +14,6 @@ export const defaultPageSizes = {
   locations: 500,
   bays: 1000,
   availability: 200,
-  closures: 50,
-  webhooks: 50,
-  deliveries: 50,
-  history: 50,
   /** A list without an entry in this table. */
   others: 50,
 } as const;
@@ -68,6 +64,12 @@ export function listResponse<Item>(
 }
 
 /** The example of a list, for the OpenAPI document. */
-export function listExample(path: string, query: ListRequest['query'], pageSize: number, item: object, link: MakeLink) {
+export function listExample(
+  path: string,
+  query: ListRequest['query'],
+  item: object,
+  link: MakeLink,
+  pageSize: number = defaultPageSizes.others,
+) {
   return listResponse({ path, query, page: { page: 1, pageSize } }, [item], 1, link).body;
 }

@@ -55,7 +55,7 @@ export function createPlacesEndpoints({
       success: pageSuccess(
         'locations',
         locationListSchema,
-        listExample(locationsPath, locationQueryExample, defaultPageSizes.locations, locationExample, link),
+        listExample(locationsPath, locationQueryExample, locationExample, link, defaultPageSizes.locations),
       ),
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.locations);
@@ -94,7 +94,7 @@ export function createPlacesEndpoints({
       success: pageSuccess(
         'bays',
         bayListSchema,
-        listExample(baysPath, bayQueryExample, defaultPageSizes.bays, bayResource(bayExample), link),
+        listExample(baysPath, bayQueryExample, bayResource(bayExample), link, defaultPageSizes.bays),
       ),
       handle: async ({ query, caller }) => {
         const page = pageRequest(query, defaultPageSizes.bays);

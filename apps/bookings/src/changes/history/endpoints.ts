@@ -16,14 +16,7 @@ import {
   pageSuccess,
   string,
 } from '../../http/endpoint-parts.ts';
-import {
-  defaultPageSizes,
-  listExample,
-  listQuerySchema,
-  listResponse,
-  listSchema,
-  pageRequest,
-} from '../../http/pagination.ts';
+import { listExample, listQuerySchema, listResponse, listSchema, pageRequest } from '../../http/pagination.ts';
 import { dateTimeSchema as dateTime, idsSchema } from '../../http/schemas.ts';
 import type { FeedStore } from '../feed/store.ts';
 import type { BookingState } from '../log.ts';
@@ -51,25 +44,22 @@ const entryFields = {
   },
 } as const;
 
-const bookingHistoryQuerySchema = listQuerySchema({}, defaultPageSizes.history);
+const bookingHistoryQuerySchema = listQuerySchema({});
 
-const historyQuerySchema = listQuerySchema(
-  {
-    facilityId: { ...textSchema, description: 'Mandatory if the token names several facilities.' },
-    bayIds: idsSchema('Bays where the bookings were before or after the change.'),
-    startDate: {
-      ...dateTime,
-      description:
-        'Selects changes of bookings that overlapped the interval before or after the change. ' +
-        'One date alone leaves it open at the other end.',
-    },
-    endDate: { ...dateTime, description: 'See startDate.' },
-    subject: { ...textSchema, description: 'The subject of the actor.' },
-    clientId: { ...textSchema, description: 'The client of the actor.' },
-    action: { ...action, description: 'What was done.' },
+const historyQuerySchema = listQuerySchema({
+  facilityId: { ...textSchema, description: 'Mandatory if the token names several facilities.' },
+  bayIds: idsSchema('Bays where the bookings were before or after the change.'),
+  startDate: {
+    ...dateTime,
+    description:
+      'Selects changes of bookings that overlapped the interval before or after the change. ' +
+      'One date alone leaves it open at the other end.',
   },
-  defaultPageSizes.history,
-);
+  endDate: { ...dateTime, description: 'See startDate.' },
+  subject: { ...textSchema, description: 'The subject of the actor.' },
+  clientId: { ...textSchema, description: 'The client of the actor.' },
+  action: { ...action, description: 'What was done.' },
+});
 
 const bookingEntrySchema = namedSchema('BookingHistoryEntry', entryFields);
 const facilityEntrySchema = namedSchema('HistoryEntry', {
@@ -102,8 +92,7 @@ export function createHistoryEndpoints(services: HistoryServices) {
     requestId: '0b0f9f0e-5d5c-4a39-8c65-0f3b1f6a7c11',
     changes: { bayId: { from: 'bay-n1-01', to: 'bay-n1-02' } },
   };
-  const example = (path: string, query: object, item: object) =>
-    listExample(path, { ...query }, defaultPageSizes.history, item, link);
+  const example = (path: string, query: object, item: object) => listExample(path, { ...query }, item, link);
   const facilityQuery = { facilityId: 'fac-north', bayIds: ['bay-n1-01'] };
 
   return [
@@ -158,7 +147,7 @@ async function listBookingHistory(
   { params: { id = '' }, query, caller: { facilities } }: CallerRequest<Partial<PageRequest>>,
 ): Promise<EndpointResponse> {
   const { history, bookingItem, link } = services;
-  const page = pageRequest(query, defaultPageSizes.history);
+  const page = pageRequest(query);
   const found = isUuid(id) ? await history.ofBooking(facilities, id, oldestEntry(services), page) : undefined;
   if (!found || found.total === 0) throw apiError('ERR00404');
   const items = found.rows.map((entry) => entryJson(entry, bookingItem));
@@ -174,7 +163,7 @@ async function listHistory(
   const dates = parseDates(query);
   const errors = [...validationErrors, ...findReversedIntervalErrors(dates)];
   const facilityId = selectFacility(query, errors, caller, config.baseUrl);
-  const page = pageRequest(query, defaultPageSizes.history);
+  const page = pageRequest(query);
   await feed.numberChanges([facilityId]);
   const { start, end } = dates;
   const filter = { facilityId, bayIds, start, end, subject, clientId, action };

@@ -6,7 +6,7 @@ import type { FeedStore } from '../../changes/feed/store.ts';
 import { isUuid } from '../../database/tagged-id.ts';
 import { apiError, badRequest, problemsOf, tooManyRequests } from '../../errors.ts';
 import { defineEndpoint, type EndpointServices, pageSuccess, string } from '../../http/endpoint-parts.ts';
-import { defaultPageSizes, listExample, listResponse, pageRequest } from '../../http/pagination.ts';
+import { listExample, listResponse, pageRequest } from '../../http/pagination.ts';
 import { type CursorStore, maxReplayedEvents } from '../delivery/cursor-store.ts';
 import type { DeliveryStore } from '../delivery/delivery-store.ts';
 import type { Resend } from '../delivery/resend-store.ts';
@@ -52,13 +52,7 @@ export function createDeliveryEndpoints(services: DeliveryServices) {
   const { store, deliveries, resend, wakeWorker, link, now } = services;
   const { baseUrl } = services.config;
   const listPath = (webhook: Pick<Webhook, 'id'>): string => `${webhookPath(webhook)}/deliveries`;
-  const example = listExample(
-    listPath({ id: exampleWebhookId }),
-    {},
-    defaultPageSizes.deliveries,
-    deliveryExample,
-    link,
-  );
+  const example = listExample(listPath({ id: exampleWebhookId }), {}, deliveryExample, link);
 
   return [
     defineEndpoint({
@@ -117,7 +111,7 @@ export function createDeliveryEndpoints(services: DeliveryServices) {
       handle: async (request) => {
         const { query, caller } = request;
         const webhook = await findWebhook(store, request);
-        const page = pageRequest(query, defaultPageSizes.deliveries);
+        const page = pageRequest(query);
         const { rows, total } = await deliveries.list(deliveryFilter(webhook, caller), query.state, page);
         return listResponse({ path: listPath(webhook), query, page }, rows, total, link);
       },

@@ -1,6 +1,6 @@
 // Describes the endpoints for the webhooks of an owner. The handlers that write are in write.ts.
 import { defineEndpoint, deletionParts, pageSuccess, sharedHeaders } from '../../http/endpoint-parts.ts';
-import { defaultPageSizes, listExample, listResponse, pageRequest } from '../../http/pagination.ts';
+import { listExample, listResponse, pageRequest } from '../../http/pagination.ts';
 import { versionedResponse } from '../../http/response.ts';
 import { webhookResource } from '../webhook.ts';
 import { findWebhook } from './access.ts';
@@ -74,13 +74,9 @@ export function createWebhookEndpoints(services: WriteWebhookServices) {
       summary: 'List webhooks',
       description: 'The webhooks of the owner of which the token names a facility, oldest first.',
       query: webhookQuerySchema,
-      success: pageSuccess(
-        'webhooks',
-        webhookListSchema,
-        listExample(path, {}, defaultPageSizes.webhooks, example, link),
-      ),
+      success: pageSuccess('webhooks', webhookListSchema, listExample(path, {}, example, link)),
       handle: async ({ query, caller }) => {
-        const page = pageRequest(query, defaultPageSizes.webhooks);
+        const page = pageRequest(query);
         const { rows, total } = await store.list(caller, page);
         const items = rows.map((webhook) => webhookResource(webhook, caller, link));
         return listResponse({ path, query, page }, items, total, link);

@@ -5,7 +5,7 @@ import type { CallerRequest } from '../../auth/caller.ts';
 import { isUuid } from '../../database/tagged-id.ts';
 import { apiError } from '../../errors.ts';
 import { defineEndpoint, type EndpointServices, pageSuccess, string } from '../../http/endpoint-parts.ts';
-import { defaultPageSizes, listExample, listResponse, listSchema, pageRequest } from '../../http/pagination.ts';
+import { listExample, listResponse, listSchema, pageRequest } from '../../http/pagination.ts';
 import { dateTimeSchema as dateTime, responseSchema } from '../../http/schemas.ts';
 import { type Webhook, webhookStates } from '../webhook.ts';
 import {
@@ -46,7 +46,7 @@ const webhookExample: FacilityWebhook = {
 };
 
 export function createFacilityWebhookEndpoints({ store, link, audit }: EndpointServices & { store: WebhookStore }) {
-  const example = listExample(listPath('fac-north'), {}, defaultPageSizes.webhooks, webhookExample, link);
+  const example = listExample(listPath('fac-north'), {}, webhookExample, link);
 
   return [
     defineEndpoint({
@@ -63,7 +63,7 @@ export function createFacilityWebhookEndpoints({ store, link, audit }: EndpointS
       handle: async (request) => {
         const { query, caller } = request;
         const facilityId = managedFacility(request);
-        const page = pageRequest(query, defaultPageSizes.webhooks);
+        const page = pageRequest(query);
         const { rows, total } = await store.listOfFacility(facilityId, page);
         // The other facilities may belong to somebody else.
         const items = rows.map(({ facilityIds, ...webhook }) => ({

@@ -4,7 +4,7 @@ import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import type { DocumentedWebhook } from '@bay-booking/common/openapi';
 import { textSchema } from '@bay-booking/common/text';
 import { actorExample, actorSchema, string } from '../../http/endpoint-parts.ts';
-import { defaultPageSizes, listQuerySchema, listSchema } from '../../http/pagination.ts';
+import { listQuerySchema, listSchema } from '../../http/pagination.ts';
 import { dateTimeSchema as dateTime, idsSchema, responseSchema } from '../../http/schemas.ts';
 import { bookingEvents, deliveryStates, webhookResource, webhookStates } from '../webhook.ts';
 
@@ -78,7 +78,7 @@ export const webhookWithSecretSchema = namedSchema('WebhookWithSecret', {
 });
 
 export const webhookListSchema = named('WebhookList', listSchema(webhookSchema));
-export const webhookQuerySchema = listQuerySchema({}, defaultPageSizes.webhooks);
+export const webhookQuerySchema = listQuerySchema({});
 
 export const replaySchema = {
   title: 'ReplayWebhook',
@@ -130,12 +130,9 @@ const deliverySchema = namedSchema('Delivery', {
 
 export const deliveryListSchema = named('DeliveryList', listSchema(deliverySchema));
 
-export const deliveryQuerySchema = listQuerySchema(
-  {
-    state: { type: 'string', enum: deliveryStates, description: 'Only deliveries in this state.' },
-  },
-  defaultPageSizes.deliveries,
-);
+export const deliveryQuerySchema = listQuerySchema({
+  state: { type: 'string', enum: deliveryStates, description: 'Only deliveries in this state.' },
+});
 
 export const webhookBodyExample = {
   url: 'https://partner.example/hooks',
