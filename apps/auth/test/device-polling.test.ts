@@ -443,7 +443,7 @@ test('the events of a connected device are its request, its consent, its decisio
   expect(connected).toMatchObject({ client: 'demo-screen', account: 'acc-player', detail: { scope: screenScope } });
   expect(issued).toMatchObject({ account: 'acc-player', detail: { grantType: deviceCodeGrant, scope: screenScope } });
   expect(await metrics()).toMatch(
-    /auth_tokens_total\{[^}]*grant_type="urn:ietf:params:oauth:grant-type:device_code",outcome="issued"[^}]*\} 1/,
+    /auth_tokens_total\{[^}]*grant_type="urn:ietf:params:oauth:grant-type:device_code",outcome="issued"[^}]*\} [1-9]/,
   );
 });
 
