@@ -13,7 +13,10 @@ const pages = findFiles('*.md', 'docs/**/*.md', '{apps,packages,examples,bench}/
 /** The blocks of each page that do not run here, by the words with which they begin, and why. */
 const otherBlocks: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'README.md': { 'npm ci && npm start': 'replaces node_modules', 'npm ci && npm test': 'replaces node_modules' },
-  'apps/bookings/src/openapi/introduction.md': { curl: 'has the id and the secret of no client' },
+  'apps/bookings/src/openapi/introduction.md': {
+    'curl -sS http://localhost:4000': 'has the id and the secret of no client',
+    'curl -sS http://localhost:4001': 'has the token of no client',
+  },
   'docs/conformance.md': { 'npm run test:all': 'takes minutes' },
   'docs/operations/back-up.md': {
     pg_basebackup: 'needs the archive of a server',
