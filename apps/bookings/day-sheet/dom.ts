@@ -1,20 +1,34 @@
 // Creates elements. Strings become text nodes, so an alias such as `<img onerror>` is shown as it is.
 export type Child = Node | string | false | undefined;
 
-/** A function becomes a listener for the event of its name, and every other value an attribute. */
-export function h<Tag extends keyof HTMLElementTagNameMap>(
-  tag: Tag,
-  attributes: Readonly<Record<string, unknown>> = {},
-  ...children: readonly Child[]
-): HTMLElementTagNameMap[Tag] {
-  const element = document.createElement(tag);
+type Tag = keyof HTMLElementTagNameMap;
+type TagOf<Selector> = Selector extends `${infer Name extends Tag}.${string}` ? Name : Selector;
+type Attributes = Readonly<Record<string, unknown>>;
+
+/**
+ * `selector` is a tag, or a tag with classes such as `p.hint`. In attributes, a function becomes a listener for the event
+ * of its name.
+ */
+export function h<Selector extends Tag | `${Tag}.${string}`>(
+  selector: Selector,
+  ...parts: readonly (Child | Attributes)[]
+) {
+  const [tag, ...classes] = selector.split('.');
+  const element = document.createElement(tag as TagOf<Selector> & Tag);
+  element.classList.add(...classes);
+  for (const part of parts) {
+    if (part instanceof Node || typeof part === 'string') element.append(part);
+    else if (part) setAttributes(element, part);
+  }
+  return element;
+}
+
+function setAttributes(element: HTMLElement, attributes: Attributes): void {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === false) continue;
     if (typeof value === 'function') element.addEventListener(name, value as EventListener);
     else element.setAttribute(name, value === true ? '' : String(value));
   }
-  for (const child of children) if (child !== false && child !== undefined) element.append(child);
-  return element;
 }
 
 /** Sets variables that day-sheet.css calculates with. */
@@ -24,12 +38,12 @@ export function setVariables(element: HTMLElement, variables: Readonly<Record<st
 
 type Content = string | readonly Child[];
 
-export const button = (label: Content, click: () => unknown, attributes: Readonly<Record<string, unknown>> = {}) =>
+export const button = (label: Content, click: () => unknown, attributes: Attributes = {}) =>
   h('button', { type: 'button', click, ...attributes }, ...[label].flat());
 
 /** Joins texts with commas. Each text has its own direction, so a name in Hebrew does not turn a range of times. */
 export const listOf = (...texts: readonly (string | false | undefined)[]): Child[] =>
-  texts.filter(Boolean).flatMap((text, index) => [index > 0 && ', ', h('bdi', {}, text || '')]);
+  texts.filter(Boolean).flatMap((text, index) => [index > 0 && ', ', h('bdi', text || '')]);
 
 /** Replaces the content of the page. A control of the same id keeps the focus. */
 export function showMain(...elements: readonly HTMLElement[]): void {
@@ -49,9 +63,9 @@ export function announce(text: string): void {
 export function notify(content: Content, action?: { readonly label: string; readonly act: () => unknown }): void {
   document.querySelector('.toast')?.remove();
   const toast = h(
-    'div',
-    { class: 'toast', popover: 'manual', role: 'region', 'aria-label': 'Message' },
-    h('span', {}, ...[content].flat()),
+    'div.toast',
+    { popover: 'manual', role: 'region', 'aria-label': 'Message' },
+    h('span', ...[content].flat()),
   );
   const close = () => toast.remove();
   if (action)

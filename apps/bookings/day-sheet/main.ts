@@ -12,14 +12,14 @@ import * as signIn from './sign-in.ts';
 const main = document.querySelector('main') as HTMLElement;
 
 const show = (title: string, ...content: readonly (Node | string)[]): void =>
-  main.replaceChildren(h('div', { class: 'text' }, h('h1', {}, title), ...content));
+  main.replaceChildren(h('div.text', h('h1', title), ...content));
 
 const signInButton = (place: signIn.Place): HTMLElement =>
   button('Sign in', () => signIn.startSignIn(() => place).catch(fail), { class: 'primary' });
 
 function fail(error: unknown): void {
   const reason = error instanceof Error ? error.message : String(error);
-  show('The day cannot be shown', h('p', {}, `The service or the authorization server does not respond (${reason}).`));
+  show('The day cannot be shown', h('p', `The service or the authorization server does not respond (${reason}).`));
   main.firstElementChild?.append(button('Try again', () => location.reload(), { class: 'primary' }));
 }
 
@@ -31,7 +31,7 @@ async function start(): Promise<void> {
     return location.replace(`${signIn.serviceUrl}/day${location.search}`);
   const { result, place } = await signIn.finishSignIn();
   if (result === 'signed out') return show('You are signed out of the day sheet', signInButton(place));
-  if (typeof result === 'object') return show('You are not signed in', h('p', {}, result.error), signInButton(place));
+  if (typeof result === 'object') return show('You are not signed in', h('p', result.error), signInButton(place));
   if (result === 'not signed in') return signIn.startSignIn(() => place);
   const signOut = document.getElementById('sign-out') as HTMLButtonElement;
   signOut.hidden = false;
@@ -55,7 +55,7 @@ async function start(): Promise<void> {
   }
   if (signIn.isReduced && isUnknown) return signIn.startSignIn(() => ({ search: '' }), { reduced: false });
   if (locations.length === 0)
-    return show('No range', h('p', {}, 'Your account belongs to no range. Ask the owner of a range to invite you.'));
+    return show('No range', h('p', 'Your account belongs to no range. Ask the owner of a range to invite you.'));
   await showDays(me, locations, place);
 }
 
@@ -111,9 +111,9 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
     const links = choosable.map(({ id, name, timeZone, facilityId }) => {
       const facility = me.facilities.find((one) => one.id === facilityId)?.name;
       const choose = () => go(id, dateAt(Date.now(), timeZone));
-      return h('li', {}, button(facility ? `${facility}: ${name}` : name, choose, { class: 'link' }));
+      return h('li', button(facility ? `${facility}: ${name}` : name, choose, { class: 'link' }));
     });
-    show('Choose a location', h('ul', {}, ...links));
+    show('Choose a location', h('ul', ...links));
   }
 
   addEventListener('popstate', () => {

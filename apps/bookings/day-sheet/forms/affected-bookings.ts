@@ -19,13 +19,13 @@ export function listBookings(
 ): HTMLElement {
   const itemOf = (booking: SheetBooking) => {
     const label = listOf(nameOf(booking), bayNameOf(day, booking.bayId), rangeOf(booking, day));
-    return h('li', {}, ...(open ? [button(label, () => open(booking), { class: 'link' })] : label));
+    return h('li', ...(open ? [button(label, () => open(booking), { class: 'link' })] : label));
   };
   const [count, more] = [bookings.length, bookings.length - maxListed];
   const summary = `${title}: ${count}. They stay until you move or cancel them.`;
   const items = bookings.slice(0, maxListed).map(itemOf);
-  const rest = more > 0 && h('p', {}, `${more} later bookings are not listed.`);
-  return h('div', { role: 'status' }, h('p', {}, summary), h('ul', {}, ...items), rest);
+  const rest = more > 0 && h('p', `${more} later bookings are not listed.`);
+  return h('div', { role: 'status' }, h('p', summary), h('ul', ...items), rest);
 }
 
 const maxCompared = 20_000;

@@ -15,9 +15,9 @@ export function openBays(day: Day, reload: () => void): void {
   const items = day.bays.map((bay) => {
     const label = listOf(bay.name, !bay.bookable && 'out of service');
     const open = button(label, () => openBay(day, bay, reload), { class: 'link' });
-    return h('li', {}, open, h('p', { class: 'hint' }, bay.description));
+    return h('li', open, h('p.hint', bay.description));
   });
-  openForm({ title: `Bays of ${day.location.name}`, day, kind: 'bays', content: [h('ul', {}, ...items)] });
+  openForm({ title: `Bays of ${day.location.name}`, day, kind: 'bays', content: [h('ul', ...items)] });
 }
 
 type EditableBay = Pick<BookingBay, 'name' | 'description' | 'bookable'>;
@@ -43,7 +43,7 @@ export function openBay(day: Day, original: BookingBay, reload: () => void, draf
         formField('text', 'name', 'Name', name, { required: true, maxlength: 256 }),
         formField('textarea', 'description', 'Description', description, { maxlength: 2_000 }),
         formField('checkbox', 'outOfService', 'Out of service', !bookable),
-        h('p', { class: 'hint' }, 'Nobody can book a bay that is out of service. Its bookings stay.'),
+        h('p.hint', 'Nobody can book a bay that is out of service. Its bookings stay.'),
       ],
       submitLabel: 'Save',
       save: async (values) => {

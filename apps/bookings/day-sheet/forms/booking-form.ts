@@ -114,12 +114,10 @@ export function openNewBooking({ day }: FormContext, initial: ProposedBooking, d
       opened.showBelow(h('p', { role: 'status' }, `All are free: ${count}. Nothing is saved yet.`));
     else {
       const summary = `Not free: ${conflicts.length} of ${requested.length} times. Nothing was saved.`;
-      const items = conflicts.map((text) => h('li', { class: 'conflict' }, text));
+      const items = conflicts.map((text) => h('li.conflict', text));
       const label = free.length === 1 ? 'Book the other time' : `Book the other ${free.length} times`;
       const bookFree = free.length > 0 && button(label, () => void opened.run(() => book(free)));
-      opened.showBelow(
-        h('div', { role: 'status' }, h('p', {}, summary), h('ul', { class: 'dates' }, ...items), bookFree),
-      );
+      opened.showBelow(h('div', { role: 'status' }, h('p', summary), h('ul.dates', ...items), bookFree));
     }
     return conflicts.length === 0;
   }
@@ -177,7 +175,7 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
         ...timeFields(day, { start: startDate, end: endDate }),
         ...customerFields(original),
         groupId !== undefined && mayWrite && formField('select', 'scope', 'Apply to', 'one', { options: seriesScopes }),
-        externalBookingId !== undefined && h('p', {}, `Reference: ${externalBookingId}`),
+        externalBookingId !== undefined && h('p', `Reference: ${externalBookingId}`),
       ],
       submitLabel: mayWrite && 'Save',
       buttons: [
@@ -219,7 +217,7 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
     const question = cancelQuestions[chosen.scope] ?? `Cancel the booking of ${name}?`;
     const yes = button('Yes, cancel', () => void form.run(act), { class: 'danger' });
     const no = button('Keep booking', () => form.showBelow());
-    form.showBelow(h('div', { class: 'question', role: 'alert' }, h('p', {}, question), yes, no));
+    form.showBelow(h('div.question', { role: 'alert' }, h('p', question), yes, no));
     yes.focus();
   }
 }

@@ -88,7 +88,7 @@ export function openClosure(context: ClosureContext, original: Closure | NewClos
   }
 
   function listConflicts(conflicts: readonly SheetBooking[]): HTMLElement {
-    if (conflicts.length === 0) return h('p', {}, 'No bookings during this closure.');
+    if (conflicts.length === 0) return h('p', 'No bookings during this closure.');
     return listBookings('Bookings in the closed time', conflicts, day, (booking) => openBooking(context, booking));
   }
 }

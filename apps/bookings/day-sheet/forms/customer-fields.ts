@@ -16,10 +16,10 @@ export function customerFields(booking: Customer = {}): Child[] {
       ...(key === 'note' && { rows: 2 }),
     });
   return [
-    h('div', { class: 'pair' }, fieldOf('phone'), fieldOf('email')),
+    h('div.pair', fieldOf('phone'), fieldOf('email')),
     fieldOf('note'),
     fieldOf('attendance'),
-    ...otherFields(booking).map(([key, value]) => h('p', {}, `${key}: `, h('bdi', {}, value))),
+    ...otherFields(booking).map(([key, value]) => h('p', `${key}: `, h('bdi', value))),
   ];
 }
 

@@ -44,12 +44,11 @@ export function openFindTime(context: FormContext, draft?: FormDraft): void {
         const items = found.map((choice) =>
           h(
             'li',
-            {},
             button(describeChoice(choice, day), () => openNewBooking(context, proposalOf(choice)), { class: 'link' }),
           ),
         );
         const summary = found.length === 0 ? 'No time is free. Try other days or hours, or fewer bays.' : 'Free times:';
-        form.showBelow(h('div', { role: 'status' }, h('p', {}, summary), h('ul', { class: 'dates' }, ...items)));
+        form.showBelow(h('div', { role: 'status' }, h('p', summary), h('ul.dates', ...items)));
         return false;
       },
     },

@@ -70,10 +70,10 @@ export function formField(
   const isSelected = (option: string): boolean => [value].flat().includes(option);
   if (type === 'checkboxes') {
     const boxes = options.map(([of, text]) =>
-      h('label', {}, h('input', { type: 'checkbox', name, value: of, checked: isSelected(of) }), text),
+      h('label', h('input', { type: 'checkbox', name, value: of, checked: isSelected(of) }), text),
     );
-    const list = h('div', { class: 'choices', tabindex: 0, role: 'group', 'aria-label': label }, ...boxes);
-    return h('fieldset', described, h('legend', {}, label), list, ...notes);
+    const list = h('div.choices', { tabindex: 0, role: 'group', 'aria-label': label }, ...boxes);
+    return h('fieldset', described, h('legend', label), list, ...notes);
   }
   const common = { name, autocomplete: 'off', ...described, ...attributes };
   const createControl = (): Control => {
@@ -119,7 +119,7 @@ export function openForm(options: DialogOptions, draft?: FormDraft): Form {
   const { title, day, kind, context, content, submitLabel, buttons = [], save, reopen } = options;
   const before = document.activeElement;
   const problems = h('div', { role: 'alert', class: 'problems' });
-  const below = h('div', { class: 'below' });
+  const below = h('div.below');
   const submit = submitLabel ? h('button', { type: 'submit', class: 'primary' }, submitLabel) : undefined;
   const formElement: HTMLFormElement = h(
     'form',
@@ -128,7 +128,7 @@ export function openForm(options: DialogOptions, draft?: FormDraft): Form {
     problems,
     ...content,
     below,
-    h('div', { class: 'buttons' }, submit, ...buttons),
+    h('div.buttons', submit, ...buttons),
     // The last element, so that the first field has the focus. “Close” as a label would also mean: close the bays.
     button('×', () => dialog.close(), { class: 'dismiss', 'aria-label': 'Close' }),
   );
@@ -142,7 +142,7 @@ export function openForm(options: DialogOptions, draft?: FormDraft): Form {
     for (const { field: name, text } of shown) {
       const place = name ? formElement.querySelector<HTMLElement>(`#field-${name}-problem`) : undefined;
       if (!place) {
-        problems.append(h('p', {}, text));
+        problems.append(h('p', text));
         continue;
       }
       // The start and the end of a time can have the same problem.
@@ -154,7 +154,7 @@ export function openForm(options: DialogOptions, draft?: FormDraft): Form {
         for (const invalid of formElement.querySelectorAll(`${id}, ${id} :is([type=time], [type=date])`))
           invalid.setAttribute('aria-invalid', 'true');
     }
-    if (shown.length > 0 && problems.childElementCount === 0) problems.append(h('p', {}, 'Please check the fields.'));
+    if (shown.length > 0 && problems.childElementCount === 0) problems.append(h('p', 'Please check the fields.'));
   };
 
   const draftOf = (controls: readonly Control[]): FormDraft => ({

@@ -22,7 +22,7 @@ const actions = {
 
 /** Each name has its own direction. */
 function actorOf({ actor }: HistoryEntry, people: People | undefined, subject: string): Child[] {
-  const [name, more] = describeActor(actor, people, { clientId, subject }).map((text) => h('bdi', {}, text));
+  const [name, more] = describeActor(actor, people, { clientId, subject }).map((text) => h('bdi', text));
   return more ? [name, ' (', more, ')'] : [name];
 }
 
@@ -48,10 +48,9 @@ function entryElement(entry: HistoryEntry, day: Day, actor: Child[], name: strin
       : [...listOf(name), name !== undefined && changes.length > 0 && ': ', changes.join(', ')];
   return h(
     'li',
-    {},
-    h('strong', {}, `${actions[action]} by `, ...actor),
+    h('strong', `${actions[action]} by `, ...actor),
     h('time', { datetime: at }, `${shortDateAt(at, day.timeZone)} ${clockAt(at, day.timeZone)}`),
-    h('span', {}, ...details),
+    h('span', ...details),
   );
 }
 
@@ -72,11 +71,7 @@ export async function showHistory(day: Day, subject: string, booking?: SheetBook
     title: booking ? `History of ${booking.userAlias}` : 'Changes of this day',
     day,
     kind: 'history',
-    content: [
-      items.length > 0
-        ? h('ul', { class: 'history', tabindex: 0 }, ...items)
-        : h('p', {}, 'Nothing was booked or changed.'),
-    ],
+    content: [items.length > 0 ? h('ul.history', { tabindex: 0 }, ...items) : h('p', 'Nothing was booked or changed.')],
   });
   return false;
 }

@@ -44,7 +44,7 @@ export function moveBooking(
     day,
     kind: 'booking',
     context: original,
-    content: [h('p', {}, ...listOf(nameOf(original)), ' to ', ...where)],
+    content: [h('p', ...listOf(nameOf(original)), ' to ', ...where)],
     buttons: seriesScopes.map(([scope, label]) =>
       button(label, () => void form.run(() => move(scope)), scope === 'one' ? { class: 'primary' } : {}),
     ),

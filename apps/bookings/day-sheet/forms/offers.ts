@@ -48,7 +48,7 @@ export async function offersAfter(
   const buttons = (await findOffers(error, day, own)).map((choice) =>
     button(['Take ', ...describeChoice(choice, day)], () => take(choice)),
   );
-  return buttons.length > 0 ? [h('div', { class: 'offers' }, h('p', {}, 'Free instead:'), ...buttons)] : [];
+  return buttons.length > 0 ? [h('div.offers', h('p', 'Free instead:'), ...buttons)] : [];
 }
 
 /** Shows offers in a form after a refusal, and throws the refusal again. A tap on an offer submits the form with it. */

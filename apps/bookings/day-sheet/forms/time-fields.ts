@@ -49,7 +49,7 @@ function timeField(name: string, label: string, before: number | string, { timeZ
   const select = choice.querySelector('select') as HTMLSelectElement;
   const { occurrence } = wallTimeAt(instant, timeZone);
   for (const option of select.options) option.defaultSelected = option.value === String(occurrence);
-  const skipped = h('p', { class: 'hint', role: 'status' });
+  const skipped = h('p.hint', { role: 'status' });
   const show = (): void => {
     const meanings = isWallTime(input.value) ? meaningsOf(input.value, timeZone) : [];
     choice.hidden = meanings.length < 2;

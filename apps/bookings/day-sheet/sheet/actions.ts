@@ -35,7 +35,6 @@ export function createActions(day: Day, { scopes, subject }: Me, reload: () => v
     const links = entries.map((entry) =>
       h(
         'li',
-        {},
         button(describeEntry(entry, day), () => open(entry), { class: 'link' }),
       ),
     );
@@ -43,7 +42,7 @@ export function createActions(day: Day, { scopes, subject }: Me, reload: () => v
       title: 'Which one?',
       day,
       kind: 'choice',
-      content: [h('ul', {}, ...links)],
+      content: [h('ul', ...links)],
     });
   }
 

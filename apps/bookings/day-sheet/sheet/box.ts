@@ -22,7 +22,7 @@ const createBox = (kind: 'booking' | 'closure', id: string, label: string, ...co
 export function drawAttendance({ metadata }: Customer): HTMLElement | undefined {
   const word = attendanceOf({ metadata });
   if (!word) return undefined;
-  return h('span', { class: 'attendance', 'data-value': metadata?.attendance }, h('bdi', {}, word));
+  return h('span.attendance', { 'data-value': metadata?.attendance }, h('bdi', word));
 }
 
 /** How many lines of text a box has room for, by the heights in day-sheet.css. */
@@ -43,15 +43,14 @@ export function drawBooking(booking: SheetBooking, day: Day): HTMLElement {
   const dash = range.indexOf('–');
   const attendance = drawAttendance(booking);
   const text = h(
-    'span',
-    { class: 'inside' },
+    'span.inside',
     h('strong', { dir: 'auto' }, name),
     ' ',
     // In a narrow box of one line, the name has the room of the end.
-    h('bdi', {}, range.slice(0, dash), h('span', { class: 'until' }, range.slice(dash))),
+    h('bdi', range.slice(0, dash), h('span.until', range.slice(dash))),
     ' ',
     attendance,
-    rest.length > 0 && h('span', { class: 'rest' }, ' ', ...listOf(...rest)),
+    rest.length > 0 && h('span.rest', ' ', ...listOf(...rest)),
   );
   const label = [name, range, attendanceOf(booking), rest.join(', ')].filter(Boolean).join(' ');
   const box = createBox('booking', booking.id, `${label}, ${bayNameOf(day, bayId)}`, text);
@@ -68,7 +67,7 @@ export function drawBooking(booking: SheetBooking, day: Day): HTMLElement {
 }
 
 export const drawClosure = (closure: Closure, day: Day): HTMLElement =>
-  createBox('closure', closure.id, textsOf(closure, day).join(', '), h('bdi', {}, closure.reason ?? 'Closed'));
+  createBox('closure', closure.id, textsOf(closure, day).join(', '), h('bdi', closure.reason ?? 'Closed'));
 
 const textsOf = (entry: SheetEntry, day: Day): [name: string, range: string] => [
   'userAlias' in entry ? nameOf(entry) : `Closure: ${entry.reason ?? 'no reason'}`,

@@ -31,24 +31,22 @@ export type Grid = ReturnType<typeof createGrid>;
 export function createGrid(day: Day, { open, openEmpty }: GridActions) {
   const rowCount = Math.ceil((day.end - day.start) / halfHour);
   const headings = day.bays.map(({ name, bookable }) =>
-    h('div', { class: 'bay-name' }, h('span', {}, name), !bookable && h('small', {}, 'not bookable')),
+    h('div.bay-name', h('span', name), !bookable && h('small', 'not bookable')),
   );
   const columns = day.bays.map(({ id, bookable }, index) => {
     const column = h('div', { class: bookable ? 'column' : 'column unbookable', 'data-bay': id });
     setVariables(column, { column: index + 2 });
     return column;
   });
-  const labels = Array.from({ length: rowCount }, (_, row) =>
-    h('span', {}, clockAt(timeOfRow(day, row), day.timeZone)),
-  );
-  const times = h('div', { class: 'times' }, ...labels);
-  const corner = h('div', { class: 'corner' }, 'Time');
-  const marker = h('div', { class: 'selection', hidden: true });
-  const nowLine = h('div', { class: 'now', hidden: true });
+  const labels = Array.from({ length: rowCount }, (_, row) => h('span', clockAt(timeOfRow(day, row), day.timeZone)));
+  const times = h('div.times', ...labels);
+  const corner = h('div.corner', 'Time');
+  const marker = h('div.selection', { hidden: true });
+  const nowLine = h('div.now', { hidden: true });
   const label = 'Bays and times. Move with the arrow keys, select with Shift, open or book with Enter.';
   const element = h(
-    'div',
-    { class: 'sheet', id: 'sheet', tabindex: 0, role: 'group', 'aria-label': label },
+    'div.sheet',
+    { id: 'sheet', tabindex: 0, role: 'group', 'aria-label': label },
     corner,
     ...headings,
     times,
@@ -175,7 +173,7 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
     columns.forEach((column, index) => {
       for (const part of column.querySelectorAll('.closed, .closure')) part.remove();
       const closedParts = day.closed.map(({ start, end }) =>
-        place(h('div', { class: 'closed' }, h('span', { class: 'hidden' }, 'Closed')), start, end),
+        place(h('div.closed', h('span.hidden', 'Closed')), start, end),
       );
       const closures = day.closures.filter((closure) => closesBay(closure, day.bays[index]?.id ?? ''));
       const boxes = closures.map((closure) =>

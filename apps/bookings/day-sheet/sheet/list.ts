@@ -11,14 +11,14 @@ export function createListView(day: Day, open: (entry: SheetEntry) => void) {
     h('th', { scope: 'col' }, heading),
   );
   const body = h('tbody');
-  const caption = h('caption', { class: 'hidden' }, 'Bookings of the day');
-  const table = h('table', {}, caption, h('thead', {}, h('tr', {}, ...headings)), body);
-  const empty = h('p', {}, 'No bookings.');
+  const caption = h('caption.hidden', 'Bookings of the day');
+  const table = h('table', caption, h('thead', h('tr', ...headings)), body);
+  const empty = h('p', 'No bookings.');
   const label = 'List of bookings';
-  const element = h('div', { class: 'list', tabindex: 0, role: 'region', 'aria-label': label }, table, empty);
+  const element = h('div.list', { tabindex: 0, role: 'region', 'aria-label': label }, table, empty);
 
   const rowOf = (entry: SheetEntry, bays: string, name: string, attendance?: HTMLElement, ...more: string[]) => {
-    const range = h('bdi', {}, rangeOf(entry, day));
+    const range = h('bdi', rangeOf(entry, day));
     const link = button(listOf(name), () => open(entry), { class: 'link', 'data-id': entry.id });
     const cells: Child[][] = [
       [range],
@@ -26,7 +26,7 @@ export function createListView(day: Day, open: (entry: SheetEntry) => void) {
       [link, attendance && ' ', attendance],
       ...more.map((text) => listOf(text)),
     ];
-    return h('tr', {}, ...cells.map((content) => h('td', {}, ...content)));
+    return h('tr', ...cells.map((content) => h('td', ...content)));
   };
 
   return {

@@ -8,7 +8,7 @@ import { button, type Child, h, listOf } from '../dom.ts';
 export function createNowView(day: Day, open: (booking: SheetBooking) => void) {
   const heading = h('h2');
   const body = h('ul');
-  const element = h('section', { class: 'list at-now', tabindex: 0, 'aria-label': 'Now' }, heading, body);
+  const element = h('section.list.at-now', { tabindex: 0, 'aria-label': 'Now' }, heading, body);
   const linkTo = (booking: SheetBooking) =>
     button(listOf(nameOf(booking)), () => open(booking), { class: 'link', 'data-id': booking.id });
 
@@ -21,13 +21,7 @@ export function createNowView(day: Day, open: (booking: SheetBooking) => void) {
         ? [linkTo(booking), ` until ${timeOf(booking.endDate, day)}`]
         : [kind === 'free' ? free : closed];
       const later: Child[] = next ? ['next: ', linkTo(next), ` from ${timeOf(next.startDate, day)}`] : [];
-      return h(
-        'li',
-        {},
-        h('strong', {}, bayNameOf(day, bay.id)),
-        h('span', {}, ...present),
-        h('span', { class: 'later' }, ...later),
-      );
+      return h('li', h('strong', bayNameOf(day, bay.id)), h('span', ...present), h('span.later', ...later));
     });
   }
 

@@ -14,9 +14,9 @@ export function createRejection(
   function show(booking: SheetBooking, text: string, ...content: readonly HTMLElement[]): void {
     hide();
     shown = h(
-      'div',
-      { class: 'rejection', role: 'alert', 'data-id': booking.id },
-      h('p', {}, text),
+      'div.rejection',
+      { role: 'alert', 'data-id': booking.id },
+      h('p', text),
       ...content,
       button('Close', hide, { class: 'link' }),
     );

@@ -53,8 +53,8 @@ export async function searchAllDays({ text, day, locations, contextNow, go }: Se
   const bays = new Map((await api.bays.list().toArray()).map((bay) => [bay.id, bay]));
   const sections = [true, false].map((isActive) => ({
     pages: findPages(text, isActive),
-    heading: h('h3', {}, isActive ? 'Upcoming' : 'Past'),
-    list: h('ul', { class: 'history' }),
+    heading: h('h3', isActive ? 'Upcoming' : 'Past'),
+    list: h('ul.history'),
   }));
   const more = button('Show more', () => form.run(showMore));
   const none = h(
@@ -71,7 +71,7 @@ export async function searchAllDays({ text, day, locations, contextNow, go }: Se
     while (shown === 0 && pending[0]) {
       const { value, done } = await pending[0].pages.next();
       if (done) pending.shift();
-      else pending[0].list.append(...value.map((booking) => h('li', {}, openLink(booking))));
+      else pending[0].list.append(...value.map((booking) => h('li', openLink(booking))));
       shown = done ? 0 : value.length;
     }
     for (const { heading, list } of sections) heading.hidden = list.childElementCount === 0;

@@ -48,7 +48,7 @@ export async function showSheet(options: SheetOptions, signal: AbortSignal): Pro
   found ??= findReadDay(location, date);
   if (!found) {
     // Every control stays, so the user can go back to a day that was read before.
-    const unread = h('div', { class: 'unread', role: 'status' });
+    const unread = h('div.unread', { role: 'status' });
     if (!signal.aborted) showMain(...drawSheet(createUnreadDay(location, date), options, unread).elements);
     while (!found && !signal.aborted) {
       const text =
@@ -118,14 +118,14 @@ function drawSheet(day: Day, { me, locations, go, location, reload }: SheetOptio
     showChanges: () => void showHistory(day, me.subject).catch(report),
   });
   // On a phone, the grid has one bay, and its heading is the choice of the bay.
-  grid.element.append(h('div', { class: 'bay-choice' }, selectBay));
-  const status = h('output', { class: 'status' });
+  grid.element.append(h('div.bay-choice', selectBay));
+  const status = h('output.status');
   const setStatus = (text: string): void => {
     status.textContent = text;
     status.classList.toggle('offline', text !== 'Live');
   };
   setStatus(connectionText(day));
-  const heading = h('div', { class: 'heading' }, h('h1', {}, longDate(day)), h('p', {}, `${location.name} · `, status));
+  const heading = h('div.heading', h('h1', longDate(day)), h('p', `${location.name} · `, status));
 
   return {
     elements: unread ? [heading, toolbar, unread] : [heading, toolbar, grid.element, list.element, now.element],

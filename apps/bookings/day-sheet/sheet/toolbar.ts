@@ -124,20 +124,18 @@ export function createToolbar(
     { id: 'now' },
   );
   const labelled = (text: string, control: HTMLElement) =>
-    h('div', { class: 'control' }, h('label', { for: control.id }, text), control);
+    h('div.control', h('label', { for: control.id }, text), control);
   // On a phone, these controls are a menu. On a wider window they are visible without it.
   const others = h(
-    'div',
+    'div.others',
     {
-      class: 'others',
       id: 'others',
       popover: 'auto',
       click: ({ target }: MouseEvent) => target instanceof HTMLButtonElement && others.hidePopover(),
     },
     labelled('Location', selectLocation),
     h(
-      'div',
-      { class: 'control days' },
+      'div.control.days',
       button('‹', () => go(location.id, addDays(date, -1)), { id: 'day-before', 'aria-label': 'Day before' }),
       button('Today', () => (isToday() ? actions.scrollToNow() : goToday()), { id: 'today' }),
       button('›', () => go(location.id, addDays(date, 1)), { id: 'day-after', 'aria-label': 'Day after' }),
@@ -148,7 +146,7 @@ export function createToolbar(
     button('Changes', actions.showChanges),
     button('Usage', actions.showUsage),
     button('Print', () => print()),
-    h('div', { class: 'control lock' }, lock, h('label', { for: 'lock' }, 'Lock the sheet')),
+    h('div.control.lock', lock, h('label', { for: 'lock' }, 'Lock the sheet')),
     ...editing,
   );
   const more = button('More', () => {}, { id: 'more', class: 'phone', popovertarget: others.id });
@@ -156,7 +154,7 @@ export function createToolbar(
   const view = choices.view === 'now' && !isToday() ? 'grid' : choices.view;
   choose({ view, bay: Math.max(selectBay.selectedIndex, 0) });
   return {
-    element: h('div', { class: 'toolbar' }, walkIn, labelled('Date', selectDate), nowButton, more, others),
+    element: h('div.toolbar', walkIn, labelled('Date', selectDate), nowButton, more, others),
     selectBay,
   };
 }

@@ -31,14 +31,10 @@ export async function showUsage(options: UsageOptions, signal: AbortSignal): Pro
   const period = describeDates(choice.usage, dates);
   const today = dateAt(Date.now(), location.timeZone);
   const note = dates.to > today ? `${period}. More bookings can still come.` : period;
-  const shown = h(
-    'div',
-    { class: 'report', tabindex: 0, role: 'region', 'aria-label': 'Usage' },
-    h('p', {}, 'Counting…'),
-  );
+  const shown = h('div.report', { tabindex: 0, role: 'region', 'aria-label': 'Usage' }, h('p', 'Counting…'));
   let report: UsageReport | undefined;
   const download = button('Download CSV', () => report && downloadCsv(options, report).catch(fail), { disabled: true });
-  const heading = h('div', { class: 'heading' }, h('h1', {}, title), h('p', {}, note));
+  const heading = h('div.heading', h('h1', title), h('p', note));
   showMain(heading, createControls(options, today, download), shown);
   try {
     report = await readUsage(options);
@@ -48,7 +44,7 @@ export async function showUsage(options: UsageOptions, signal: AbortSignal): Pro
   } catch (error) {
     const again = button('Try again', () => go(location.id, date, choice));
     const text = await describe(error);
-    if (!signal.aborted) shown.replaceChildren(h('p', { role: 'alert' }, text), h('p', {}, again));
+    if (!signal.aborted) shown.replaceChildren(h('p', { role: 'alert' }, text), h('p', again));
   }
 
   async function describe(error: unknown): Promise<string> {
@@ -68,7 +64,7 @@ function createControls({ location, locations, choice, date, go }: UsageOptions,
   const select = (id: string, label: string, entries: Entries, value: string, change: (value: string) => void) => {
     const options = entries.map(([of, text]) => h('option', { value: of, selected: of === value }, text));
     const control = h('select', { id, change: () => change(control.value) }, ...options);
-    return h('div', { class: 'control' }, h('label', { for: id }, label), control);
+    return h('div.control', h('label', { for: id }, label), control);
   };
   const own = locations.filter(({ facilityId }) => facilityId === location.facilityId);
   const places: Entries = own.map(({ id, name }) => [id, name]);
@@ -79,16 +75,14 @@ function createControls({ location, locations, choice, date, go }: UsageOptions,
   ];
   const [before, after] = [-1, 1].map((offset) => usageDates(usage, date, offset).from);
   return h(
-    'div',
-    { class: 'toolbar' },
+    'div.toolbar',
     button('Back to the day', () => go(location.id, date), { class: 'primary', id: 'back' }),
     select('location', 'Location', [...places, ...all], choice.of === 'facility' ? '' : location.id, (id) =>
       show({ of: id ? 'location' : 'facility' }, date, id || location.id),
     ),
     select('period', 'Period', periods, usage, (value) => show({ usage: value })),
     h(
-      'div',
-      { class: 'control days' },
+      'div.control.days',
       button('‹', () => show({}, before), { id: 'before', 'aria-label': `The ${usage} before` }),
       button(`This ${usage}`, () => show({}, today), { id: 'this' }),
       button('›', () => show({}, after), { id: 'after', 'aria-label': `The ${usage} after` }),
@@ -117,13 +111,7 @@ function draw({ items, before, names }: UsageReport, { usage, by }: UsageChoice,
   const most = Math.max(1, ...rows.flatMap((row) => [row.now.bookedMinutes, row.before?.bookedMinutes ?? 0]));
 
   const figureOf = ([label, text]: Column) =>
-    h(
-      'div',
-      {},
-      h('dt', {}, label),
-      h('dd', {}, text(total)),
-      h('dd', { class: 'hint' }, `${usage} before: ${text(totalBefore)}`),
-    );
+    h('div', h('dt', label), h('dd', text(total)), h('dd.hint', `${usage} before: ${text(totalBefore)}`));
   const barOf = (sum: UsageSum | undefined, className: string) => {
     const bar = h('span', { class: `bar ${className}` });
     setVariables(bar, { share: (isByClient ? (sum?.bookedMinutes ?? 0) / most : sum?.occupancy) ?? 0 });
@@ -132,11 +120,10 @@ function draw({ items, before, names }: UsageReport, { usage, by }: UsageChoice,
   const rowOf = (label: string, now: UsageSum, ofBefore: UsageSum | undefined, ...bars: HTMLElement[]) =>
     h(
       'tr',
-      {},
-      h('th', { scope: 'row' }, h('bdi', {}, label)),
-      h('td', {}, measure[1](now), ...bars),
-      h('td', {}, ofBefore ? measure[1](ofBefore) : '–'),
-      ...columns.map(([, text]) => h('td', {}, text(now))),
+      h('th', { scope: 'row' }, h('bdi', label)),
+      h('td', measure[1](now), ...bars),
+      h('td', ofBefore ? measure[1](ofBefore) : '–'),
+      ...columns.map(([, text]) => h('td', text(now))),
     );
   const beforeLabel = usage === 'week' ? 'Week before' : 'Month before';
   const headings = [usageDivisions[by], measure[0], beforeLabel, ...columns.map(([label]) => label)];
@@ -145,13 +132,12 @@ function draw({ items, before, names }: UsageReport, { usage, by }: UsageChoice,
     rowOf(labelOfUsage(by, key, names), now, ofBefore, barOf(now, ''), barOf(ofBefore, 'before')),
   );
   const table = h(
-    'table',
-    { class: 'usage' },
-    h('caption', { class: 'hidden' }, caption),
-    h('thead', {}, h('tr', {}, ...head)),
-    h('tbody', {}, ...body),
-    h('tfoot', {}, rowOf('Total', total, totalBefore)),
+    'table.usage',
+    h('caption.hidden', caption),
+    h('thead', h('tr', ...head)),
+    h('tbody', ...body),
+    h('tfoot', rowOf('Total', total, totalBefore)),
   );
   const figures = isByClient ? [bookedColumn, ...countColumns] : [occupancyColumn, bookedColumn, ...countColumns];
-  return [h('dl', { class: 'figures' }, ...figures.map(figureOf)), table];
+  return [h('dl.figures', ...figures.map(figureOf)), table];
 }

@@ -22,10 +22,10 @@ type ShownText = (field: string) => string | undefined;
 /** Two pickers for each range. The only range can be empty: then it is closed. Calls `write` after each change. */
 function rangePickers(label: string, text: string, write: (text: string) => void) {
   let ranges: Range[] = [];
-  const element = h('div', { class: 'ranges' });
+  const element = h('div.ranges');
   const rowOf = (range: Range, index: number): HTMLElement => {
     const name = index === 0 ? label : `${label}, hours ${index + 1}`;
-    const note = h('span', { class: 'hint' });
+    const note = h('span.hint');
     const show = (): void => {
       const isClosed = ranges.length === 1 && !range.opens && !range.closes;
       note.textContent = isClosed ? 'closed' : noteOf(range);
@@ -43,8 +43,7 @@ function rangePickers(label: string, text: string, write: (text: string) => void
     const add = (): void => change([...ranges, { opens: '', closes: '' }]);
     show();
     return h(
-      'div',
-      { class: 'range' },
+      'div.range',
       picker('opens'),
       '–',
       picker('closes'),
@@ -85,7 +84,7 @@ function hiddenField(name: string, before: string) {
 function group(field: string, label: string, ...content: Child[]): HTMLElement {
   const id = `field-${field}`;
   const problem = h('p', { id: `${id}-problem`, class: 'problem', hidden: true });
-  return h('fieldset', { id, 'aria-describedby': problem.id }, h('legend', {}, label), ...content, problem);
+  return h('fieldset', { id, 'aria-describedby': problem.id }, h('legend', label), ...content, problem);
 }
 
 /** `shownText` returns the text of a draft, if there is one. */
@@ -101,13 +100,7 @@ export function weeklyFields(weekly: OpeningHours['weekly'], shownText: ShownTex
     announce('The hours of Monday are those of every day now.');
   };
   return days.map(({ weekday, field, element }, index) =>
-    group(
-      weekday,
-      titleOf(weekday),
-      field,
-      element,
-      index === 0 && h('div', { class: 'range' }, button('Copy to all days', copy)),
-    ),
+    group(weekday, titleOf(weekday), field, element, index === 0 && h('div.range', button('Copy to all days', copy))),
   );
 }
 
@@ -126,8 +119,7 @@ export function exceptionFields(exceptions: readonly ExceptionText[], shownText:
     const picker = { type: 'date', max: '9999-12-31', value: date, 'aria-label': `${label} date`, input: setDate };
     const remove = (): void => redraw(shown.filter((_, other) => other !== index));
     const row = h(
-      'div',
-      { class: 'range' },
+      'div.range',
       h('input', picker),
       button('Remove', remove, { class: 'link', 'aria-label': `Remove exception ${index + 1}` }),
     );

@@ -37,11 +37,7 @@ export function openHours(day: Day, original: OpeningHours, draft?: FormDraft): 
       context: original,
       content: [
         formField('checkbox', 'alwaysOpen', 'Always open', original.alwaysOpen),
-        h(
-          'p',
-          { class: 'hint' },
-          `Times of ${day.timeZone}. What closes at or before it opens closes on the next day.`,
-        ),
+        h('p.hint', `Times of ${day.timeZone}. What closes at or before it opens closes on the next day.`),
         ...weeklyFields(original.weekly, shownText),
         exceptionFields(exceptionsOf(original), shownText),
       ],
