@@ -38,6 +38,8 @@ export async function catchUp(): Promise<void> {
 }
 
 async function observedFetch(url: string | URL | Request, init?: RequestInit): Promise<Response> {
+  // Auth has the names of people, which must not get into the browser's cache on the disk.
+  if (!String(url).startsWith(`${signIn.serviceUrl}/`)) return fetch(url, { ...init, cache: 'no-store' });
   try {
     const response = await fetch(url, init);
     setConnected(response.status < 500);

@@ -33,8 +33,7 @@ interface Saved extends Place {
 
 const storageKey = 'day-sheet';
 const setting = (name: string): string => document.body.dataset[name] ?? '';
-export const issuerUrl = setting('issuer');
-const issuer = new URL(issuerUrl);
+const issuer = new URL(setting('issuer'));
 export const clientId = setting('clientId');
 const client: oauth.Client = { client_id: clientId };
 export const serviceUrl = setting('baseUrl');

@@ -1,12 +1,14 @@
 // Tests how people and programs are named, with and without their names.
+import type { FacilityPeople } from '@bay-booking/client';
 import { expect, test } from '@jest/globals';
-import { type ActorIds, describeActor, isKnown, type People } from './people.ts';
+import { describeActor } from './people.ts';
 
-const people: People = {
+const nobody = { kind: 'user', role: null, former: false } as const;
+const people: FacilityPeople = {
   people: [
-    { subject: 'acc-pia', name: 'Pia Petersen' },
-    { subject: 'acc-bot', name: 'North Bookings Bot' },
-    { subject: 'acc-gone', name: 'Former member 1' },
+    { subject: 'acc-pia', name: 'Pia Petersen', ...nobody },
+    { subject: 'acc-bot', name: 'North Bookings Bot', ...nobody },
+    { subject: 'acc-gone', name: 'Former member 1', ...nobody },
   ],
   clients: [
     { clientId: 'pat-1', name: 'Website', subject: 'acc-bot' },
@@ -32,11 +34,7 @@ test.each<[clientId: string | null, subject: string | null, expected: string[], 
   expect(describeActor({ clientId, subject }, undefined, own)).toEqual([withoutNames]);
 });
 
-test('the user is named too, and an unknown actor is noticed', () => {
-  expect(describeActor({ clientId: 'day-sheet', subject: 'acc-pia' }, people, { ...own, subject: 'acc-pia' })).toEqual([
-    'Pia Petersen',
-    'you',
-  ]);
-  const actors: ActorIds[] = [own, { clientId: 'pat-2', subject: 'acc-bot' }, { clientId: null, subject: null }];
-  expect(actors.map((actor) => isKnown(actor, people))).toEqual([false, false, true]);
+test('the user is named too', () => {
+  const user = { clientId: 'day-sheet', subject: 'acc-pia' };
+  expect(describeActor(user, people, user)).toEqual(['Pia Petersen', 'you']);
 });

@@ -1,7 +1,16 @@
 // Tests the dates, sums and rows of the page about usage.
 import type { BookingUsageItem } from '@bay-booking/client';
 import { expect, test } from '@jest/globals';
-import { addNames, compareUsage, describeDates, labelOfUsage, readUsageChoice, sumUsage, usageDates } from './usage.ts';
+import {
+  addNames,
+  compareUsage,
+  describeDates,
+  labelOfUsage,
+  readUsageChoice,
+  sumUsage,
+  type UsageDivision,
+  usageDates,
+} from './usage.ts';
 
 test.each([
   ['week', '2027-01-03', 0, '2026-12-28', '2027-01-04'],
@@ -29,9 +38,9 @@ test('a sum weighs the occupancy of each item by its open minutes, and closed it
 });
 
 test.each([
-  ['usage', { usage: 'week', by: 'day', of: 'location' }],
-  ['usage=month&by=toString&of=facility', { usage: 'month', by: 'day', of: 'facility' }],
-  ['usage=__proto__&by=client', { usage: 'week', by: 'client', of: 'location' }],
+  ['usage', { usage: 'week', by: 'day' }],
+  ['usage=month&by=toString', { usage: 'month', by: 'day' }],
+  ['usage=__proto__&by=client', { usage: 'week', by: 'client' }],
   ['by=day', undefined],
 ])('the address %s', (text, choice) => expect(readUsageChoice(new URLSearchParams(text))).toEqual(choice));
 
@@ -60,16 +69,29 @@ test('a day is compared with the day at its place, a program with itself, and on
 test('rows and periods have names, never ids where there is a name', () => {
   expect(describeDates('week', { from: '2026-11-23', to: '2026-11-30' })).toBe('23–29 Nov 2026');
   expect(describeDates('month', { from: '2026-11-01', to: '2026-12-01' })).toBe('November 2026');
-  const names = new Map([['bay-1', 'Bay 1']]);
+  const label = (by: UsageDivision, key: string | null) =>
+    labelOfUsage(by, key, [{ id: 'bay-1', name: 'Bay 1' }], {
+      people: [{ subject: 'acc-bot', name: 'Bot', kind: 'service', role: null, former: false }],
+      clients: [{ clientId: 'pat-1', name: 'Website', subject: 'acc-bot' }],
+    });
   const labels = [
-    labelOfUsage('day', '2026-12-01', names),
-    labelOfUsage('hour', '9', names),
-    labelOfUsage('weekday', 'monday', names),
-    labelOfUsage('bay', 'bay-1', names),
-    labelOfUsage('bay', 'bay-2', names),
-    labelOfUsage('client', null, names),
+    label('day', '2026-12-01'),
+    label('hour', '9'),
+    label('weekday', 'monday'),
+    label('bay', 'bay-1'),
+    label('bay', 'bay-2'),
+    label('client', 'pat-1'),
+    label('client', null),
   ];
-  expect(labels).toEqual(['Tue 1 Dec', '09:00–10:00', 'Monday', 'Bay 1', 'A removed bay', 'Not known any more']);
+  expect(labels).toEqual([
+    'Tue 1 Dec',
+    '09:00–10:00',
+    'Monday',
+    'Bay 1',
+    'A removed bay',
+    'Website (Bot)',
+    'Not known any more',
+  ]);
 });
 
 test('a name in the CSV is one cell and no formula', () => {

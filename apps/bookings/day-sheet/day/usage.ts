@@ -1,6 +1,7 @@
 // Calculates what the page about usage shows: the dates of a week or a month, sums, and rows with the period before.
-import type { BookingUsageItem } from '@bay-booking/client';
+import type { BookingBay, BookingUsageItem, FacilityPeople } from '@bay-booking/client';
 import { Temporal } from 'temporal-polyfill';
+import { describeActor } from './people.ts';
 
 export type UsageUnit = 'week' | 'month';
 /** What each row counts, with its word on the page. */
@@ -11,7 +12,6 @@ export type UsageDivision = keyof typeof usageDivisions;
 export interface UsageChoice {
   readonly usage: UsageUnit;
   readonly by: UsageDivision;
-  readonly of: 'location' | 'facility';
 }
 
 export function readUsageChoice(query: URLSearchParams): UsageChoice | undefined {
@@ -20,7 +20,6 @@ export function readUsageChoice(query: URLSearchParams): UsageChoice | undefined
   return {
     usage: usage === 'month' ? usage : 'week',
     by: Object.hasOwn(usageDivisions, by) ? (by as UsageDivision) : 'day',
-    of: query.get('of') === 'facility' ? 'facility' : 'location',
   };
 }
 
@@ -71,12 +70,21 @@ export function compareUsage(
   return by === 'client' ? rows.toSorted((a, b) => b.now.bookedMinutes - a.now.bookedMinutes) : rows;
 }
 
-/** `names` has bays and programs. */
-export function labelOfUsage(by: UsageDivision, key: string | null, names: ReadonlyMap<string, string>): string {
+/** `bays` and `people` have the names of ids. */
+export function labelOfUsage(
+  by: UsageDivision,
+  key: string | null,
+  bays: readonly Pick<BookingBay, 'id' | 'name'>[],
+  people: FacilityPeople | undefined,
+): string {
   if (key === null) return 'Not known any more';
   if (by === 'weekday') return key.charAt(0).toUpperCase() + key.slice(1);
   if (by === 'hour') return [Number(key), Number(key) + 1].map((hour) => `${`${hour}`.padStart(2, '0')}:00`).join('–');
-  if (by !== 'day') return names.get(key) ?? (by === 'bay' ? 'A removed bay' : key);
+  if (by === 'bay') return bays.find(({ id }) => id === key)?.name ?? 'A removed bay';
+  if (by === 'client') {
+    const [name = key, account] = describeActor({ clientId: key, subject: null }, people);
+    return account ? `${name} (${account})` : name;
+  }
   const format = { timeZone: 'UTC', weekday: 'short', day: 'numeric', month: 'short' } as const;
   return new Intl.DateTimeFormat('en-GB', format).format(Date.parse(key)).replace(',', '');
 }

@@ -1,10 +1,9 @@
 // Shows who changed a booking, or all bookings of the day, cancelled ones included.
-import type { BookingHistory, History } from '@bay-booking/client';
+import type { BookingHistory, FacilityPeople, History } from '@bay-booking/client';
 import { api } from '../api.ts';
-import { readPeople } from '../data/people.ts';
 import { type Customer, customerTexts } from '../day/customer.ts';
 import { bayNameOf, type Day, type SheetBooking } from '../day/day.ts';
-import { describeActor, type People } from '../day/people.ts';
+import { describeActor } from '../day/people.ts';
 import { describeChange } from '../day/sentences.ts';
 import { clockAt, rangeOf, shortDateAt } from '../day/time.ts';
 import { type Child, h, listOf } from '../dom.ts';
@@ -21,7 +20,7 @@ const actions = {
 } as const;
 
 /** Each name has its own direction. */
-function actorOf({ actor }: HistoryEntry, people: People | undefined, subject: string): Child[] {
+function actorOf({ actor }: HistoryEntry, people: FacilityPeople | undefined, subject: string): Child[] {
   const [name, more] = describeActor(actor, people, { clientId, subject }).map((text) => h('bdi', text));
   return more ? [name, ' (', more, ')'] : [name];
 }
@@ -59,10 +58,8 @@ export async function showHistory(day: Day, subject: string, booking?: SheetBook
   const entries: HistoryEntry[] = booking
     ? (await api.bookings.history(booking.id, { pageSize: 200 }).toArray()).reverse()
     : await newestOfDay(day);
-  const people = await readPeople(
-    day.location.facilityId,
-    entries.map(({ actor }) => actor),
-  );
+  // Without names, the changes are still useful.
+  const people = await api.people(day.location.facilityId).catch(() => undefined);
   const items = entries.map((entry) => {
     const name = booking ? undefined : nameOf(entry, entries, day);
     return entryElement(entry, day, actorOf(entry, people, subject), name);

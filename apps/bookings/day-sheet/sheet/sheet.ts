@@ -114,7 +114,7 @@ function drawSheet(day: Day, { me, locations, go, location, reload }: SheetOptio
     scrollToNow: () => scrollToNow(grid.element.scrollLeft),
     searchAllDays: () =>
       void searchAllDays({ text: choices.filter.trim(), day, locations, contextNow, go }).catch(report),
-    showUsage: () => go(location.id, day.date, { usage: 'week', by: 'day', of: 'location' }),
+    showUsage: () => go(location.id, day.date, { usage: 'week', by: 'day' }),
     showChanges: () => void showHistory(day, me.subject).catch(report),
   });
   // On a phone, the grid has one bay, and its heading is the choice of the bay.

@@ -9,7 +9,6 @@ import {
   compareUsage,
   describeDates,
   hoursText,
-  labelOfUsage,
   percentText,
   sumUsage,
   type UsageChoice,
@@ -26,7 +25,7 @@ export interface UsageOptions extends UsageRequest {
 
 export async function showUsage(options: UsageOptions, signal: AbortSignal): Promise<void> {
   const { location, choice, date, go } = options;
-  const title = `Usage of ${choice.of === 'facility' ? 'all locations' : location.name}`;
+  const title = `Usage of ${location.name}`;
   const dates = usageDates(choice.usage, date);
   const period = describeDates(choice.usage, dates);
   const today = dateAt(Date.now(), location.timeZone);
@@ -39,7 +38,7 @@ export async function showUsage(options: UsageOptions, signal: AbortSignal): Pro
   try {
     report = await readUsage(options);
     const caption = `${title} by ${usageDivisions[choice.by].toLowerCase()}, ${period}`;
-    if (!signal.aborted) shown.replaceChildren(...draw(report, choice, caption));
+    if (!signal.aborted) shown.replaceChildren(draw(report, choice, caption));
     download.disabled = false;
   } catch (error) {
     const again = button('Try again', () => go(location.id, date, choice));
@@ -68,7 +67,6 @@ function createControls({ location, locations, choice, date, go }: UsageOptions,
   };
   const own = locations.filter(({ facilityId }) => facilityId === location.facilityId);
   const places: Entries = own.map(({ id, name }) => [id, name]);
-  const all: Entries = own.length > 1 ? [['', 'All locations']] : [];
   const periods: Entries = [
     ['week', 'Week'],
     ['month', 'Month'],
@@ -77,9 +75,7 @@ function createControls({ location, locations, choice, date, go }: UsageOptions,
   return h(
     'div.toolbar',
     button('Back to the day', () => go(location.id, date), { class: 'primary', id: 'back' }),
-    select('location', 'Location', [...places, ...all], choice.of === 'facility' ? '' : location.id, (id) =>
-      show({ of: id ? 'location' : 'facility' }, date, id || location.id),
-    ),
+    select('location', 'Location', places, location.id, (id) => show({}, date, id)),
     select('period', 'Period', periods, usage, (value) => show({ usage: value })),
     h(
       'div.control.days',
@@ -102,16 +98,13 @@ const countColumns: readonly Column[] = [
   ['No-shows', ({ noShows }) => String(noShows)],
 ];
 
-function draw({ items, before, names }: UsageReport, { usage, by }: UsageChoice, caption: string): HTMLElement[] {
+function draw({ items, before, labelOf }: UsageReport, { usage, by }: UsageChoice, caption: string): HTMLElement {
   const isByClient = by === 'client';
   const measure = isByClient ? bookedColumn : occupancyColumn;
   const columns = isByClient ? countColumns : [bookedColumn, openColumn, ...countColumns];
-  const [total, totalBefore] = [sumUsage(items), sumUsage(before)];
   const rows = compareUsage(by, items, before);
   const most = Math.max(1, ...rows.flatMap((row) => [row.now.bookedMinutes, row.before?.bookedMinutes ?? 0]));
 
-  const figureOf = ([label, text]: Column) =>
-    h('div', h('dt', label), h('dd', text(total)), h('dd.hint', `${usage} before: ${text(totalBefore)}`));
   const barOf = (sum: UsageSum | undefined, className: string) => {
     const bar = h('span', { class: `bar ${className}` });
     setVariables(bar, { share: (isByClient ? (sum?.bookedMinutes ?? 0) / most : sum?.occupancy) ?? 0 });
@@ -129,15 +122,13 @@ function draw({ items, before, names }: UsageReport, { usage, by }: UsageChoice,
   const headings = [usageDivisions[by], measure[0], beforeLabel, ...columns.map(([label]) => label)];
   const head = headings.map((text) => h('th', { scope: 'col' }, text));
   const body = rows.map(({ key, now, before: ofBefore }) =>
-    rowOf(labelOfUsage(by, key, names), now, ofBefore, barOf(now, ''), barOf(ofBefore, 'before')),
+    rowOf(labelOf(key), now, ofBefore, barOf(now, ''), barOf(ofBefore, 'before')),
   );
-  const table = h(
+  return h(
     'table.usage',
     h('caption.hidden', caption),
     h('thead', h('tr', ...head)),
     h('tbody', ...body),
-    h('tfoot', rowOf('Total', total, totalBefore)),
+    h('tfoot', rowOf('Total', sumUsage(items), sumUsage(before))),
   );
-  const figures = isByClient ? [bookedColumn, ...countColumns] : [occupancyColumn, bookedColumn, ...countColumns];
-  return [h('dl.figures', ...figures.map(figureOf)), table];
 }
