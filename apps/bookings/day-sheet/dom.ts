@@ -41,6 +41,10 @@ type Content = string | readonly Child[];
 export const button = (label: Content, click: () => unknown, attributes: Attributes = {}) =>
   h('button', { type: 'button', click, ...attributes }, ...[label].flat());
 
+/** A button that looks like a link. */
+export const link = (label: Content, click: () => unknown, attributes: Attributes = {}) =>
+  button(label, click, { class: 'link', ...attributes });
+
 /** Joins texts with commas. Each text has its own direction, so a name in Hebrew does not turn a range of times. */
 export const listOf = (...texts: readonly (string | false | undefined)[]): Child[] =>
   texts.filter(Boolean).flatMap((text, index) => [index > 0 && ', ', h('bdi', text || '')]);

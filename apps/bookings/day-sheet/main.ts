@@ -3,7 +3,7 @@ import type { BookingLocation, Me } from '@bay-booking/client';
 import { api, offlineSince } from './api.ts';
 import { dateAt, readDate } from './day/time.ts';
 import { readUsageChoice, type UsageChoice } from './day/usage.ts';
-import { button, h, notify } from './dom.ts';
+import { button, h, link, notify } from './dom.ts';
 import { showSheet } from './sheet/sheet.ts';
 import { choices, forgetChoices, rememberScroll } from './sheet/toolbar.ts';
 import { showUsage } from './sheet/usage.ts';
@@ -111,7 +111,7 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
     const links = choosable.map(({ id, name, timeZone, facilityId }) => {
       const facility = me.facilities.find((one) => one.id === facilityId)?.name;
       const choose = () => go(id, dateAt(Date.now(), timeZone));
-      return h('li', button(facility ? `${facility}: ${name}` : name, choose, { class: 'link' }));
+      return h('li', link(facility ? `${facility}: ${name}` : name, choose));
     });
     show('Choose a location', h('ul', ...links));
   }

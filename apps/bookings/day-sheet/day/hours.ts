@@ -1,48 +1,18 @@
-// Converts between opening hours and the texts that the form keeps, such as `07:00-12:00, 13:00-22:00`.
+// Reads opening hours from the form and writes them in words. The form keeps the hours of a day as JSON.
 import type { OpeningHours, SetOpeningHours } from '@bay-booking/client';
 import { type Weekday, weekdays } from '../../src/opening-hours/hours.ts';
 import { SentenceError } from './sentences.ts';
 
+export type Exception = OpeningHours['exceptions'][number];
 /** A time that is not typed yet is an empty text. */
-export type Range = OpeningHours['exceptions'][number]['hours'][number];
+export type Range = Exception['hours'][number];
 
-export interface ExceptionText {
-  readonly date: string;
-  readonly ranges: string;
-}
+/** Returns a text such as `07:00-12:00, 13:00-22:00`. */
+export const describeRanges = (ranges: readonly Range[] = []): string =>
+  ranges.map(({ opens, closes }) => `${opens}-${closes}`).join(', ');
 
-export const writeRanges = (ranges: readonly Range[] = []): string =>
-  ranges
-    .filter(({ opens, closes }) => opens || closes)
-    .map(({ opens, closes }) => `${opens}-${closes}`)
-    .join(', ');
-
-export const splitRanges = (text: string): Range[] =>
-  text
-    .split(', ')
-    .filter(Boolean)
-    .map((range) => {
-      const [opens = '', closes = ''] = range.split('-');
-      return { opens, closes };
-    });
-
-/** Lines such as `2026-12-24 ` (closed) and `2026-12-31 10:00-16:00`. */
-export const writeExceptions = (exceptions: readonly ExceptionText[]): string =>
-  exceptions.map(({ date, ranges }) => `${date} ${ranges}`).join('\n');
-
-export const splitExceptions = (text: string): ExceptionText[] =>
-  text
-    .split(/\r?\n/)
-    .filter(Boolean)
-    .map((line) => {
-      const space = line.indexOf(' ');
-      return { date: line.slice(0, space), ranges: line.slice(space + 1) };
-    });
-
-export const exceptionsOf = ({ exceptions }: OpeningHours): ExceptionText[] =>
-  exceptions
-    .map(({ date, hours }) => ({ date, ranges: writeRanges(hours) }))
-    .sort((a, b) => a.date.localeCompare(b.date));
+export const byDate = (exceptions: readonly Exception[]): Exception[] =>
+  exceptions.toSorted((a, b) => a.date.localeCompare(b.date));
 
 /** What closes at or before it opens, closes on the next day. */
 export function noteOf({ opens, closes }: Range): string {
@@ -50,32 +20,28 @@ export function noteOf({ opens, closes }: Range): string {
   return opens === closes ? 'for 24 hours' : 'on the next day';
 }
 
-function readRanges(text: string, field: string): Range[] {
-  const ranges = splitRanges(text);
+function expectComplete(ranges: readonly Range[], field: string): Range[] {
   const incomplete = ranges.find(({ opens, closes }) => !opens || !closes);
-  if (incomplete)
-    throw new SentenceError(
-      `Please enter the ${incomplete.opens ? 'closing' : 'opening'} time too, or remove these hours.`,
-      field,
-    );
-  return ranges;
+  if (!incomplete) return [...ranges];
+  const missing = incomplete.opens ? 'closing' : 'opening';
+  throw new SentenceError(`Please enter the ${missing} time too, or remove these hours.`, field);
 }
 
 /**
- * `textOf` returns the text of a weekday or of all exceptions.
+ * `textOf` returns the JSON of a weekday or of all exceptions.
  * @throws {SentenceError} whose field is a weekday or the position of an exception, such as `exceptions-0`
  */
 export function readHours(textOf: (field: string) => string): SetOpeningHours {
   const weekly = weekdays
-    .map((weekday): [Weekday, Range[]] => [weekday, readRanges(textOf(weekday), weekday)])
+    .map((weekday): [Weekday, Range[]] => [weekday, expectComplete(JSON.parse(textOf(weekday)), weekday)])
     .filter(([, ranges]) => ranges.length > 0);
-  const dates = new Set<string>();
-  const exceptions = splitExceptions(textOf('exceptions')).map(({ date, ranges }, index) => {
+  const exceptions: Exception[] = JSON.parse(textOf('exceptions'));
+  for (const [index, { date, hours }] of exceptions.entries()) {
     const field = `exceptions-${index}`;
     if (!date) throw new SentenceError('Please enter the date, or remove the exception.', field);
-    if (dates.has(date)) throw new SentenceError('This date is in the list already.', field);
-    dates.add(date);
-    return { date, hours: readRanges(ranges, field) };
-  });
+    if (exceptions.findIndex((other) => other.date === date) < index)
+      throw new SentenceError('This date is in the list already.', field);
+    expectComplete(hours, field);
+  }
   return { weekly: Object.fromEntries(weekly), exceptions };
 }

@@ -6,7 +6,7 @@ import { api } from '../api.ts';
 import { findBookings } from '../data/read.ts';
 import { bayNameOf, type Day, nameOf, type SheetBooking } from '../day/day.ts';
 import { rangeOf } from '../day/time.ts';
-import { button, h, listOf } from '../dom.ts';
+import { h, link, listOf } from '../dom.ts';
 
 const maxListed = 200;
 
@@ -19,7 +19,7 @@ export function listBookings(
 ): HTMLElement {
   const itemOf = (booking: SheetBooking) => {
     const label = listOf(nameOf(booking), bayNameOf(day, booking.bayId), rangeOf(booking, day));
-    return h('li', ...(open ? [button(label, () => open(booking), { class: 'link' })] : label));
+    return h('li', ...(open ? [link(label, () => open(booking))] : label));
   };
   const [count, more] = [bookings.length, bookings.length - maxListed];
   const summary = `${title}: ${count}. They stay until you move or cancel them.`;

@@ -3,18 +3,17 @@ import type { BookingBay } from '@bay-booking/client';
 import { api } from '../api.ts';
 import { findBookings } from '../data/read.ts';
 import { changesSince, ifUnchanged, type Target } from '../data/write.ts';
-import type { Day } from '../day/day.ts';
-import { button, h, listOf, notify } from '../dom.ts';
+import { h, link, listOf, notify } from '../dom.ts';
 import type { FormDraft } from '../sign-in.ts';
 import { listBookings } from './affected-bookings.ts';
 import { readText } from './booking-form.ts';
-import { formField, openForm } from './form.ts';
+import { type FormContext, formField, openForm } from './form.ts';
 
-/** `reload` draws the sheet again after a change. */
-export function openBays(day: Day, reload: () => void): void {
+export function openBays(context: FormContext): void {
+  const { day } = context;
   const items = day.bays.map((bay) => {
     const label = listOf(bay.name, !bay.bookable && 'out of service');
-    const open = button(label, () => openBay(day, bay, reload), { class: 'link' });
+    const open = link(label, () => openBay(context, bay));
     return h('li', open, h('p.hint', bay.description));
   });
   openForm({ title: `Bays of ${day.location.name}`, day, kind: 'bays', content: [h('ul', ...items)] });
@@ -29,7 +28,8 @@ const shownBay = ({ name, description, bookable }: EditableBay) => ({
   service: bookable ? 'in service' : 'out of service',
 });
 
-export function openBay(day: Day, original: BookingBay, reload: () => void, draft?: FormDraft): void {
+export function openBay(context: FormContext, original: BookingBay, draft?: FormDraft): void {
+  const { day, reload } = context;
   const { id, name, description, bookable } = original;
   let hasSeenBookings = false;
   let isSaved = false;
@@ -64,7 +64,7 @@ export function openBay(day: Day, original: BookingBay, reload: () => void, draf
         notify('The bay was saved.');
         return true;
       },
-      reopen: (current, edited) => openBay(day, current as BookingBay, reload, edited),
+      reopen: (current, edited) => openBay(context, current as BookingBay, edited),
     },
     draft,
   );

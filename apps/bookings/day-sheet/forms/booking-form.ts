@@ -20,17 +20,10 @@ import { button, h, notify } from '../dom.ts';
 import type { FormDraft } from '../sign-in.ts';
 import { enableStatuses } from './bay-status.ts';
 import { customerFields, readCustomer } from './customer-fields.ts';
-import { type Form, formField, openForm } from './form.ts';
+import { type FormContext, formField, openForm } from './form.ts';
 import { showHistory } from './history.ts';
 import { offerInstead } from './offers.ts';
 import { readTimes, timeFields } from './time-fields.ts';
-
-export interface FormContext {
-  readonly day: Day;
-  /** Whether the user may change bookings now: the right exists and the sheet is not locked. */
-  readonly mayWrite: boolean;
-  readonly subject: string;
-}
 
 export interface ProposedBooking {
   readonly bayIds: readonly string[];
@@ -72,16 +65,16 @@ export function openNewBooking({ day }: FormContext, initial: ProposedBooking, d
         }),
       ],
       submitLabel: 'Book',
-      save: async (values, opened) => {
+      save: async (values) => {
         // Somebody can be faster than the response that says which bay is free.
         await isSettled();
-        const requested = readSeries(opened.values(), day, initial);
+        const requested = readSeries(form.values(), day, initial);
         const series = JSON.stringify(requested);
         if (Number(values.get('weeks')) > 1 && checked !== series) {
-          checked = (await showCheck(requested, opened)) ? series : '';
+          checked = (await showCheck(requested)) ? series : '';
           return false;
         }
-        await book(requested).catch(offerInstead(opened, day));
+        await book(requested).catch(offerInstead(form, day));
         return true;
       },
     },
@@ -106,18 +99,18 @@ export function openNewBooking({ day }: FormContext, initial: ProposedBooking, d
   }
 
   /** Shows which times are not free, and offers the others. Returns whether all are free. */
-  async function showCheck(requested: readonly CreateBooking[], opened: Form): Promise<boolean> {
+  async function showCheck(requested: readonly CreateBooking[]): Promise<boolean> {
     const { conflicts, free } = checkSeries(requested, await findProblems(requested, day), day);
     const count = describeCount(requested, day.timeZone);
-    opened.setSubmitLabel(conflicts.length > 0 ? 'Check again' : `Book all ${requested.length}`);
+    form.setSubmitLabel(conflicts.length > 0 ? 'Check again' : `Book all ${requested.length}`);
     if (conflicts.length === 0)
-      opened.showBelow(h('p', { role: 'status' }, `All are free: ${count}. Nothing is saved yet.`));
+      form.showBelow(h('p', { role: 'status' }, `All are free: ${count}. Nothing is saved yet.`));
     else {
       const summary = `Not free: ${conflicts.length} of ${requested.length} times. Nothing was saved.`;
       const items = conflicts.map((text) => h('li.conflict', text));
       const label = free.length === 1 ? 'Book the other time' : `Book the other ${free.length} times`;
-      const bookFree = free.length > 0 && button(label, () => void opened.run(() => book(free)));
-      opened.showBelow(h('div', { role: 'status' }, h('p', summary), h('ul.dates', ...items), bookFree));
+      const bookFree = free.length > 0 && button(label, () => void form.run(() => book(free)));
+      form.showBelow(h('div', { role: 'status' }, h('p', summary), h('ul.dates', ...items), bookFree));
     }
     return conflicts.length === 0;
   }
@@ -182,7 +175,7 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
         mayWrite && button('Cancel booking', askToCancel, { class: 'danger' }),
         button('History', () => void form.run(async () => showHistory(day, context.subject, original))),
       ],
-      save: async (values, opened) => {
+      save: async (values) => {
         const times = readTimes(values, day, { start: startDate, end: endDate });
         const metadata = readCustomer(values, original);
         const change: BookingValues = {
@@ -195,7 +188,7 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
         const chosen = choiceOf(values);
         const changeOf = chosen.scope === 'one' ? () => change : movedLike(original, change, day);
         const changed = changeBookings(chosen, changeOf);
-        await (chosen.scope === 'one' ? changed.catch(offerInstead(opened, day, original)) : changed);
+        await (chosen.scope === 'one' ? changed.catch(offerInstead(form, day, original)) : changed);
         notify('Saved.');
       },
       reopen: (current, edited) => {

@@ -7,17 +7,13 @@ import { offeredBays, type SheetBooking } from '../day/day.ts';
 import { button, h, notify } from '../dom.ts';
 import type { FormDraft } from '../sign-in.ts';
 import { listBookings } from './affected-bookings.ts';
-import { type FormContext, openBooking, readText } from './booking-form.ts';
-import { formField, openForm } from './form.ts';
+import { openBooking, readText } from './booking-form.ts';
+import { type FormContext, formField, openForm } from './form.ts';
 import { readTimes, timeFields } from './time-fields.ts';
-
-export interface ClosureContext extends FormContext {
-  readonly mayClose: boolean;
-}
 
 export type NewClosure = Pick<Closure, 'startDate' | 'endDate'> & { readonly bayIds: string[] };
 
-export function openClosure(context: ClosureContext, original: Closure | NewClosure, draft?: FormDraft): void {
+export function openClosure(context: FormContext, original: Closure | NewClosure, draft?: FormDraft): void {
   const { day, mayClose } = context;
   const { bayIds, startDate, endDate } = original;
   const existing = 'id' in original ? original : undefined;

@@ -3,21 +3,21 @@ import { api } from '../api.ts';
 import { readGaps } from '../data/read.ts';
 import { findTimes, type TimeChoice, type TimeWish } from '../day/free.ts';
 import { SentenceError } from '../day/sentences.ts';
-import { addDays, dateAt, dayOf, readDate } from '../day/time.ts';
-import { button, h } from '../dom.ts';
+import { addDays, dateAt, dayOf } from '../day/time.ts';
+import { h, link } from '../dom.ts';
 import type { FormDraft } from '../sign-in.ts';
-import { type FormContext, openNewBooking } from './booking-form.ts';
-import { formField, openForm } from './form.ts';
+import { openNewBooking } from './booking-form.ts';
+import { type FormContext, formField, openForm } from './form.ts';
 import { describeChoice } from './offers.ts';
 
 /** The API answers for 32 days at once. A time on the last day can end on the next one. */
 const maxDays = 30;
 
-export function openFindTime(context: FormContext, draft?: FormDraft): void {
+export function openFindTime(context: FormContext, _original: undefined, draft?: FormDraft): void {
   const { day } = context;
   const today = dateAt(Date.now(), day.timeZone);
   const date = day.date > today ? day.date : today;
-  openForm(
+  const form = openForm(
     {
       title: 'Find a time',
       day,
@@ -32,7 +32,7 @@ export function openFindTime(context: FormContext, draft?: FormDraft): void {
         formField('time', 'to', 'Not after', '22:00'),
       ],
       submitLabel: 'Find times',
-      save: async (values, form) => {
+      save: async (values) => {
         const wish = readWish(values);
         const [first = date, last = first] = [wish.dates[0], wish.dates.at(-1)];
         const interval = {
@@ -41,10 +41,11 @@ export function openFindTime(context: FormContext, draft?: FormDraft): void {
         };
         const gaps = await readGaps(api, day, interval);
         const found = findTimes(gaps, wish, { timeZone: day.timeZone, now: Date.now() });
+        const open = (choice: TimeChoice) => openNewBooking(context, { ...choice, isChosen: true });
         const items = found.map((choice) =>
           h(
             'li',
-            button(describeChoice(choice, day), () => openNewBooking(context, proposalOf(choice)), { class: 'link' }),
+            link(describeChoice(choice, day), () => open(choice)),
           ),
         );
         const summary = found.length === 0 ? 'No time is free. Try other days or hours, or fewer bays.' : 'Free times:';
@@ -56,8 +57,6 @@ export function openFindTime(context: FormContext, draft?: FormDraft): void {
   );
 }
 
-const proposalOf = ({ bayIds, start, end }: TimeChoice) => ({ bayIds, start, end, isChosen: true });
-
 function readWish(values: FormData): TimeWish {
   const text = (name: string): string => String(values.get(name) ?? '');
   const readNumber = (name: string, max: number): number => {
@@ -65,16 +64,11 @@ function readWish(values: FormData): TimeWish {
     if (Number.isInteger(value) && value >= 1 && value <= max) return value;
     throw new SentenceError(`Please enter a whole number from 1 to ${max}.`, name);
   };
-  const readDay = (name: string): string => {
-    const date = readDate(text(name));
-    if (date) return date;
-    throw new SentenceError('Please enter a date.', name);
-  };
-  const readHour = (name: string): string => {
+  const read = (name: string, unit: 'date' | 'time'): string => {
     if (text(name)) return text(name);
-    throw new SentenceError('Please enter a time.', name);
+    throw new SentenceError(`Please enter a ${unit}.`, name);
   };
-  const [first, last] = [readDay('firstDate'), readDay('lastDate')];
+  const [first, last] = [read('firstDate', 'date'), read('lastDate', 'date')];
   if (last < first) throw new SentenceError('The last day must not be before the first day.', 'lastDate');
   const dates = [first];
   for (let date = first; date < last && dates.length <= maxDays; dates.push(date)) date = addDays(date, 1);
@@ -84,7 +78,7 @@ function readWish(values: FormData): TimeWish {
     together: values.has('together'),
     minutes: readNumber('minutes', 1_440),
     dates,
-    from: readHour('from'),
-    to: readHour('to'),
+    from: read('from', 'time'),
+    to: read('to', 'time'),
   };
 }

@@ -26,7 +26,17 @@ export interface FieldOptions {
   readonly [attribute: string]: unknown;
 }
 
-export interface DialogOptions {
+export interface FormContext {
+  readonly day: Day;
+  /** Whether the user may change bookings now: the right exists and the sheet is not locked. */
+  readonly mayWrite: boolean;
+  readonly mayClose: boolean;
+  readonly subject: string;
+  /** Loads the day again. */
+  readonly reload: () => void;
+}
+
+interface DialogOptions {
   readonly title: string;
   readonly day: Day;
   /** Opens the same form again after a sign-in. */
@@ -37,7 +47,7 @@ export interface DialogOptions {
   readonly submitLabel?: string | false;
   readonly buttons?: readonly Child[];
   /** Closes the dialog unless it returns false. Its errors appear in the form. */
-  readonly save?: (values: FormData, form: Form) => Promise<unknown>;
+  readonly save?: (values: FormData) => Promise<unknown>;
   /** Opens the form for what another person has saved meanwhile. The draft has the fields that the user has edited. */
   readonly reopen?: (current: object, draft: FormDraft) => void;
 }
@@ -197,7 +207,7 @@ export function openForm(options: DialogOptions, draft?: FormDraft): Form {
   };
   formElement.addEventListener('submit', (event) => {
     event.preventDefault();
-    if (save) void run(async () => save(form.values(), form));
+    if (save) void run(async () => save(form.values()));
   });
   dialog.addEventListener('close', () => {
     keepToast(dialog);

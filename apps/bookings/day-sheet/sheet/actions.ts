@@ -1,16 +1,16 @@
 // Opens the forms of the sheet, as far as the user may change something now.
-import type { BookingBay, Me } from '@bay-booking/client';
+import type { Me } from '@bay-booking/client';
 import { contains, type Interval, timesOf } from '../../src/time/interval.ts';
 import { describeError } from '../data/errors.ts';
-import type { Day, SheetBooking, SheetEntry } from '../day/day.ts';
+import type { Day, SheetEntry } from '../day/day.ts';
 import { firstFreeBay } from '../day/free.ts';
 import { fiveMinutes, halfHour, proposedStart } from '../day/time.ts';
-import { button, h, notify } from '../dom.ts';
+import { button, h, link, notify } from '../dom.ts';
 import { openBay, openBays } from '../forms/bays-form.ts';
 import { openBooking, openNewBooking } from '../forms/booking-form.ts';
-import { type ClosureContext, openClosure } from '../forms/closure-form.ts';
+import { openClosure } from '../forms/closure-form.ts';
 import { openFindTime } from '../forms/find-time.ts';
-import { openForm } from '../forms/form.ts';
+import { type FormContext, openForm } from '../forms/form.ts';
 import { openHours } from '../forms/hours/hours-form.ts';
 import type { FormDraft } from '../sign-in.ts';
 import { describeEntry } from './box.ts';
@@ -21,29 +21,25 @@ import { choices } from './toolbar.ts';
 export function createActions(day: Day, { scopes, subject }: Me, reload: () => void) {
   const may = (scope: string): boolean => scopes.some((granted) => granted.endsWith(scope));
   const [mayWrite, mayClose] = [may('/golf/bookings'), may('/golf/schedule')];
-  const contextNow = (): ClosureContext => ({
+  const contextNow = (): FormContext => ({
     day,
     mayWrite: mayWrite && !choices.locked,
     mayClose: mayClose && !choices.locked,
     subject,
+    reload,
   });
 
   const open = (entry: SheetEntry): void =>
     'userAlias' in entry ? openBooking(contextNow(), entry) : openClosure(contextNow(), entry);
 
   function choose(entries: readonly SheetEntry[]): void {
-    const links = entries.map((entry) =>
+    const items = entries.map((entry) =>
       h(
         'li',
-        button(describeEntry(entry, day), () => open(entry), { class: 'link' }),
+        link(describeEntry(entry, day), () => open(entry)),
       ),
     );
-    openForm({
-      title: 'Which one?',
-      day,
-      kind: 'choice',
-      content: [h('ul', ...links)],
-    });
+    openForm({ title: 'Which one?', day, kind: 'choice', content: [h('ul', ...items)] });
   }
 
   function openEmpty({ bay, lastBay, row, lastRow }: Selection): void {
@@ -83,24 +79,26 @@ export function createActions(day: Day, { scopes, subject }: Me, reload: () => v
   /** The buttons that change something. */
   const editing = [
     mayWrite && button('New booking', newBooking, { class: 'primary' }),
-    mayWrite && button('Find a time', () => openFindTime(contextNow())),
+    mayWrite && button('Find a time', () => openFindTime(contextNow(), undefined)),
     mayClose && button('Close bays', closeBays),
-    mayClose && button('Opening hours', () => openHours(day, day.hours)),
-    mayClose && button('Bays', () => openBays(day, reload)),
+    mayClose && button('Opening hours', () => openHours(contextNow(), day.hours)),
+    mayClose && button('Bays', () => openBays(contextNow())),
   ].filter((control) => control !== false);
 
   /** Opens the form that was open before a sign-in, with what was typed. */
-  function restore(draft: FormDraft): void {
-    const { kind, context } = draft;
-    const now = contextNow();
-    if (kind === 'new') openNewBooking(now, context as Parameters<typeof openNewBooking>[1], draft);
-    if (kind === 'find') openFindTime(now, draft);
-    if (kind === 'booking') openBooking(now, context as SheetBooking, draft);
-    if (kind === 'closure') openClosure(now, context as Parameters<typeof openClosure>[1], draft);
-    if (kind === 'bay') openBay(day, context as BookingBay, reload, draft);
-    if (kind === 'hours') openHours(day, context as Parameters<typeof openHours>[1], draft);
-  }
+  const restore = (draft: FormDraft): void =>
+    restorable[draft.kind as keyof typeof restorable]?.(contextNow(), draft.context as never, draft);
 
   const walkInButton = mayWrite && button('Walk-in', walkIn, { id: 'walk-in', class: 'primary' });
   return { contextNow, open, choose, openEmpty, walkIn: walkInButton, editing, report, restore };
 }
+
+/** By the kinds of drafts. */
+const restorable = {
+  new: openNewBooking,
+  find: openFindTime,
+  booking: openBooking,
+  closure: openClosure,
+  bay: openBay,
+  hours: openHours,
+} as const;

@@ -42,7 +42,6 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
   const times = h('div.times', ...labels);
   const corner = h('div.corner', 'Time');
   const marker = h('div.selection', { hidden: true });
-  const nowLine = h('div.now', { hidden: true });
   const label = 'Bays and times. Move with the arrow keys, select with Shift, open or book with Enter.';
   const element = h(
     'div.sheet',
@@ -52,7 +51,6 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
     times,
     ...columns,
     marker,
-    nowLine,
   );
   setVariables(element, { bays: day.bays.length, rows: rowCount });
   const columnOf = new Map(day.bays.map(({ id }, index) => [id, index]));
@@ -109,7 +107,6 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
   function showNow(): void {
     const now = Date.now();
     const isToday = now >= day.start && now < day.end;
-    nowLine.hidden = !isToday;
     element.classList.toggle('today', isToday);
     setVariables(element, { now: rowAt(now) });
   }

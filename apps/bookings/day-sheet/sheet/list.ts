@@ -3,7 +3,7 @@ import { intervalOf } from '../../src/time/interval.ts';
 import { customerTexts } from '../day/customer.ts';
 import { bayNameOf, closedTimeOf, type Day, detailsOf, inOrder, matches, nameOf, type SheetEntry } from '../day/day.ts';
 import { rangeOf } from '../day/time.ts';
-import { button, type Child, h, listOf } from '../dom.ts';
+import { type Child, h, link, listOf } from '../dom.ts';
 import { drawAttendance } from './box.ts';
 
 export function createListView(day: Day, open: (entry: SheetEntry) => void) {
@@ -19,11 +19,11 @@ export function createListView(day: Day, open: (entry: SheetEntry) => void) {
 
   const rowOf = (entry: SheetEntry, bays: string, name: string, attendance?: HTMLElement, ...more: string[]) => {
     const range = h('bdi', rangeOf(entry, day));
-    const link = button(listOf(name), () => open(entry), { class: 'link', 'data-id': entry.id });
+    const nameLink = link(listOf(name), () => open(entry), { 'data-id': entry.id });
     const cells: Child[][] = [
       [range],
       [bays],
-      [link, attendance && ' ', attendance],
+      [nameLink, attendance && ' ', attendance],
       ...more.map((text) => listOf(text)),
     ];
     return h('tr', ...cells.map((content) => h('td', ...content)));

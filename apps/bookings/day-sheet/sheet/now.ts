@@ -3,14 +3,14 @@
 import { bayNameOf, type Day, nameOf, type SheetBooking } from '../day/day.ts';
 import { describeStatus, statusesAt } from '../day/free.ts';
 import { clockAt, timeOf } from '../day/time.ts';
-import { button, type Child, h, listOf } from '../dom.ts';
+import { type Child, h, link, listOf } from '../dom.ts';
 
 export function createNowView(day: Day, open: (booking: SheetBooking) => void) {
   const heading = h('h2');
   const body = h('ul');
   const element = h('section.list.at-now', { tabindex: 0, 'aria-label': 'Now' }, heading, body);
   const linkTo = (booking: SheetBooking) =>
-    button(listOf(nameOf(booking)), () => open(booking), { class: 'link', 'data-id': booking.id });
+    link(listOf(nameOf(booking)), () => open(booking), { 'data-id': booking.id });
 
   function itemsAt(now: number): HTMLElement[] {
     return statusesAt(day, { start: now, end: now }).map((status) => {

@@ -1,7 +1,7 @@
 // Says at a booking in the grid why its change was rejected.
 import { intervalOf } from '../../src/time/interval.ts';
 import type { Day, SheetBooking } from '../day/day.ts';
-import { button, h, setVariables } from '../dom.ts';
+import { h, link, setVariables } from '../dom.ts';
 
 /** `place` moves an element to its times. */
 export function createRejection(
@@ -13,13 +13,7 @@ export function createRejection(
 
   function show(booking: SheetBooking, text: string, ...content: readonly HTMLElement[]): void {
     hide();
-    shown = h(
-      'div.rejection',
-      { role: 'alert', 'data-id': booking.id },
-      h('p', text),
-      ...content,
-      button('Close', hide, { class: 'link' }),
-    );
+    shown = h('div.rejection', { role: 'alert', 'data-id': booking.id }, h('p', text), ...content, link('Close', hide));
     move(booking);
     sheet.append(shown);
     shown.scrollIntoView({ block: 'nearest', inline: 'nearest' });

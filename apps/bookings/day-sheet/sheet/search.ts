@@ -4,9 +4,9 @@ import { api } from '../api.ts';
 import { customerTexts } from '../day/customer.ts';
 import { type Day, nameOf, type SheetBooking } from '../day/day.ts';
 import { dateAt, rangeOf } from '../day/time.ts';
-import { button, h, listOf, notify } from '../dom.ts';
-import { type FormContext, openBooking } from '../forms/booking-form.ts';
-import { openForm } from '../forms/form.ts';
+import { button, h, link, listOf, notify } from '../dom.ts';
+import { openBooking } from '../forms/booking-form.ts';
+import { type FormContext, openForm } from '../forms/form.ts';
 
 const dayMs = 86_400_000;
 /** The API searches a text within 400 days. */
@@ -98,6 +98,6 @@ export async function searchAllDays({ text, day, locations, contextNow, go }: Se
       return true;
     };
     const label = listOf(nameOf(booking), range, bay?.name ?? '', location.name, ...customerTexts(booking));
-    return button(label, () => void form.run(open), { class: 'link' });
+    return link(label, () => void form.run(open));
   }
 }

@@ -3,32 +3,31 @@ import type { OpeningHours, SetOpeningHours } from '@bay-booking/client';
 import { weekdays } from '../../../src/opening-hours/hours.ts';
 import { api } from '../../api.ts';
 import { ifUnchanged } from '../../data/write.ts';
-import type { Day } from '../../day/day.ts';
-import { exceptionsOf, readHours, writeRanges } from '../../day/hours.ts';
+import { byDate, describeRanges, readHours } from '../../day/hours.ts';
 import { changesBetween } from '../../day/sentences.ts';
 import { h, notify } from '../../dom.ts';
 import type { FormDraft } from '../../sign-in.ts';
 import { findOutside, listBookings } from '../affected-bookings.ts';
-import { type Form, formField, openForm } from '../form.ts';
+import { type FormContext, formField, openForm } from '../form.ts';
 import { exceptionFields, weeklyFields } from './hours-fields.ts';
 
 const shownHours = (hours: OpeningHours): object => ({
   ...Object.fromEntries(
     weekdays.map((weekday) => [
       weekday,
-      hours.alwaysOpen ? 'always open' : writeRanges(hours.weekly[weekday]) || 'closed',
+      hours.alwaysOpen ? 'always open' : describeRanges(hours.weekly[weekday]) || 'closed',
     ]),
   ),
-  exceptions: exceptionsOf(hours)
-    .map(({ date, ranges }) => `${date} ${ranges || 'closed'}`)
+  exceptions: byDate(hours.exceptions)
+    .map((exception) => `${exception.date} ${describeRanges(exception.hours) || 'closed'}`)
     .join(', '),
 });
 
-export function openHours(day: Day, original: OpeningHours, draft?: FormDraft): void {
+export function openHours(context: FormContext, original: OpeningHours, draft?: FormDraft): void {
+  const { day } = context;
   const { id, name } = day.location;
   /** The hours whose affected bookings the user has seen. */
   let seen = '';
-  const shownText = (field: string): string | undefined => draft?.values[field]?.[0];
   const form = openForm(
     {
       title: `Opening hours of ${name}`,
@@ -38,11 +37,11 @@ export function openHours(day: Day, original: OpeningHours, draft?: FormDraft): 
       content: [
         formField('checkbox', 'alwaysOpen', 'Always open', original.alwaysOpen),
         h('p.hint', `Times of ${day.timeZone}. What closes at or before it opens closes on the next day.`),
-        ...weeklyFields(original.weekly, shownText),
-        exceptionFields(exceptionsOf(original), shownText),
+        ...weeklyFields(original.weekly, draft),
+        exceptionFields(original.exceptions, draft),
       ],
       submitLabel: 'Save',
-      save: async (values, opened) => {
+      save: async (values) => {
         const change = values.has('alwaysOpen') ? undefined : readHours((field) => String(values.get(field) ?? ''));
         const target = {
           name: 'the opening hours',
@@ -50,7 +49,7 @@ export function openHours(day: Day, original: OpeningHours, draft?: FormDraft): 
           changesIn: (current: OpeningHours) => changesBetween(shownHours(original), shownHours(current), day),
         };
         const isSaved = await ifUnchanged(target, async ({ etag }) => {
-          if (change && seen !== JSON.stringify(change) && (await showOutside(change, opened))) return false;
+          if (change && seen !== JSON.stringify(change) && (await showOutside(change))) return false;
           if (change) await api.locations.setOpeningHours(id, change, { ifMatch: etag });
           else await api.locations.deleteOpeningHours(id, { ifMatch: etag });
           return true;
@@ -59,7 +58,7 @@ export function openHours(day: Day, original: OpeningHours, draft?: FormDraft): 
         notify('The opening hours were saved.');
         return true;
       },
-      reopen: (current, edited) => openHours(day, current as OpeningHours, edited),
+      reopen: (current, edited) => openHours(context, current as OpeningHours, edited),
     },
     draft,
   );
@@ -72,13 +71,13 @@ export function openHours(day: Day, original: OpeningHours, draft?: FormDraft): 
   });
 
   /** Shows the bookings outside the new hours. Returns whether there are any. */
-  async function showOutside(change: SetOpeningHours, opened: Form): Promise<boolean> {
+  async function showOutside(change: SetOpeningHours): Promise<boolean> {
     const { outside, isComplete } = await findOutside(day, change);
     if (outside.length === 0 && isComplete) return false;
     seen = JSON.stringify(change);
     const title = `Nothing is saved yet. Bookings outside the new hours${isComplete ? '' : ' (there may be more)'}`;
-    opened.showBelow(listBookings(title, outside, day));
-    opened.setSubmitLabel('Save anyway');
+    form.showBelow(listBookings(title, outside, day));
+    form.setSubmitLabel('Save anyway');
     return true;
   }
 }
