@@ -31,7 +31,8 @@ export const dialog = (page: Page) => page.getByRole('dialog');
 /** Waits until a form is closed and the focus is back. A saved form closes only when the sheet shows the change. */
 export const closed = (page: Page) => page.locator('dialog').waitFor({ state: 'detached' });
 export const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
-export const toast = (page: Page) => page.locator('.toast span');
+export const expectToast = (page: Page, text: string) =>
+  page.locator('.toast span').filter({ hasText: text }).waitFor();
 export const check = (page: Page, bay: string, checked = true) =>
   dialog(page).getByRole('checkbox', { name: bay, exact: true }).setChecked(checked);
 
@@ -40,7 +41,7 @@ export async function fill(page: Page, values: Readonly<Record<string, string>>)
     await dialog(page).getByLabel(label, { exact: true }).fill(value);
 }
 
-/** Drags from a bay and an hour to another bay and hour. Leaves the button of the mouse down. */
+/** Drags from a bay and an hour to another bay and hour. */
 export async function drag(page: Page, from: readonly [string, number], to: readonly [string, number]): Promise<void> {
   const pointOf = async ([bay, hour]: readonly [string, number]) => {
     const box = await page.locator(`.column[data-bay="${bay}"]`).boundingBox();
@@ -52,7 +53,11 @@ export async function drag(page: Page, from: readonly [string, number], to: read
   await page.mouse.move(start.x, start.y);
   await page.mouse.down();
   await page.mouse.move(end.x, end.y, { steps: 4 });
+  await page.mouse.up();
 }
+
+/** The page thinks that its access token has expired. Only its own clock decides about this. */
+export const expire = (page: Page) => page.evaluate('{ const now = Date.now; Date.now = () => now() + 7_200_000; }');
 
 /** A tall window shows the whole day, so no test has to scroll. */
 export const tall = { viewport: { width: 1280, height: 1_700 } };

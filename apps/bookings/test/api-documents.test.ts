@@ -1,11 +1,13 @@
-// Tests the OpenAPI document and the page /docs with the API reference (docs/behaviour.md, "The OpenAPI document").
+// Tests the OpenAPI document and the page /docs with the API reference (docs/behaviour.md, "The OpenAPI document"), and
+// what the page /day loads.
 import { readFileSync } from 'node:fs';
+import { SourceTextModule } from 'node:vm';
 import type { DocumentedError } from '@bay-booking/common/errors';
 import { describe, expect, test } from '@jest/globals';
 import { errorCatalogue } from '../src/errors.ts';
 import { createExtraSystem, useTestSystem } from './support/test-system.ts';
 
-const system = useTestSystem();
+const system = useTestSystem({ config: { daySheetClientId: 'day-sheet' } });
 
 const checkedIn = JSON.parse(readFileSync(`${import.meta.dirname}/../openapi.json`, 'utf8'));
 
@@ -274,4 +276,20 @@ test('GET /openapi.json is compressed and has an ETag', async () => {
     headers: { 'If-None-Match': headers.etag as string },
   });
   expect(again.status).toBe(304);
+});
+
+test('every module of the day sheet imports only modules that the page can load', async () => {
+  const { text: page } = await system.call('GET', '/day', { token: null });
+  const paths = new Set(/(?<=<script type="module" src=")[^"]+/.exec(page));
+  // A set returns what is added in a loop over it.
+  for (const path of paths) {
+    const { status, headers, text } = await system.call('GET', path, { token: null });
+    const type = headers['content-type'];
+    expect({ path, status, type }).toEqual({ path, status: 200, type: 'text/javascript; charset=utf-8' });
+    for (const { specifier } of new SourceTextModule(text).moduleRequests) {
+      expect({ path, specifier }).toEqual({ path, specifier: expect.stringMatching(/^\.\//) });
+      paths.add(new URL(specifier, `http://service${path}`).pathname);
+    }
+  }
+  expect(paths.size).toBeGreaterThan(40);
 });

@@ -12,30 +12,20 @@ interface ReadDay {
   readonly position: string;
 }
 
-/** Keeps the query string of a search short enough for every proxy. */
-const baysPerSearch = 100;
+/** Keeps the query string of a search short enough for every proxy, and a full day of these bays on one page. */
+const baysPerSearch = 50;
 
-/** Finds the bookings that overlap the times, `limit` at most. */
+/** Finds the bookings that overlap the times. */
 export async function findBookings(
   on: BookingsClient,
   bayIds: readonly string[],
   { startDate, endDate }: Pick<Period, 'startDate'> & Partial<Period>,
-  limit = Number.POSITIVE_INFINITY,
 ): Promise<SheetBooking[]> {
-  const chunks = Array.from({ length: Math.ceil(bayIds.length / baysPerSearch) }, (_, index) =>
-    bayIds.slice(index * baysPerSearch, (index + 1) * baysPerSearch),
-  );
+  const times = { startDate, ...(endDate !== undefined && { endDate }) };
+  const chunks = Map.groupBy(bayIds, (_, index) => Math.floor(index / baysPerSearch)).values();
   // With `locationIds` instead, the search would omit bookings over midnight.
-  const found: SheetBooking[] = [];
-  const read = async (chunk: string[]) => {
-    const times = { startDate, ...(endDate !== undefined && { endDate }) };
-    for await (const booking of on.bookings.search({ bayIds: chunk, ...times, pageSize: 1_000 })) {
-      if (found.length >= limit) return;
-      found.push(booking);
-    }
-  };
-  await Promise.all(chunks.map(read));
-  return found;
+  const search = (chunk: string[]) => on.bookings.search({ bayIds: chunk, ...times, pageSize: 1_000 }).toArray();
+  return (await Promise.all(chunks.map(search))).flat();
 }
 
 const findClosures = (location: BookingLocation, interval: Interval): Promise<Closure[]> =>
@@ -92,10 +82,10 @@ export function createUnreadDay(location: BookingLocation, date: string): Day {
 
 export async function loadDay(location: BookingLocation, date: string): Promise<ReadDay> {
   const times = dayOf(date, location.timeZone);
-  const { data: end } = await backgroundApi.request('listBookingChanges', {
-    query: { facilityId: location.facilityId, latest: true },
-  });
-  const [bays, closures, hours] = await Promise.all([
+  const query = { facilityId: location.facilityId, latest: true };
+  // The bookings are read after the position, so the feed has every change that they lack.
+  const [{ data: end }, bays, closures, hours] = await Promise.all([
+    backgroundApi.request('listBookingChanges', { query }),
     backgroundApi.bays.list({ locationId: location.id }).toArray(),
     findClosures(location, times),
     backgroundApi.locations.getOpeningHours(location.id),

@@ -84,35 +84,46 @@ export interface TimeChoice extends Interval {
   readonly bayIds: readonly string[];
 }
 
-/** A bay and a time. */
-export interface Wanted extends Interval {
-  readonly bayId: string;
+/** Returns the nearest bay that is free, apart from those in `taken`. */
+function nearestBay(gaps: readonly BayGaps[], bayId: string, taken: readonly string[], interval: Interval) {
+  const own = gaps.findIndex((one) => one.bayId === bayId);
+  return gaps
+    .map((one, index) => ({ ...one, distance: Math.abs(index - own) }))
+    .filter((one) => !taken.includes(one.bayId) && one.free.some((gap) => contains(gap, interval)))
+    .toSorted((a, b) => a.distance - b.distance)[0]?.bayId;
+}
+
+/** Returns the start nearest to that of the interval for which a gap has room. It is not before `now`. */
+function nearestStart(free: readonly Interval[], { start, end }: Interval, now: number): number | undefined {
+  return free
+    .map((gap) => ({ first: Math.max(gap.start, now), last: gap.end - (end - start) }))
+    .filter(({ first, last }) => first <= last)
+    .map(({ first, last }) => Math.min(Math.max(start, first), last))
+    .toSorted((a, b) => Math.abs(a - start) - Math.abs(b - start))[0];
 }
 
 /**
- * Returns what is free instead: the nearest bay at the same time, and the nearest time on the same bay, which does not
- * begin before `now`.
+ * Returns what bookings can have instead, if some of their bays are `refused`: other bays at the same time, and the
+ * same bays at another time. `gaps` do not begin before `now`.
  */
-export function nearestFree(
+export function offersFor(
   gaps: readonly BayGaps[],
-  { bayId, start, end }: Wanted,
+  { bayIds, start, end }: TimeChoice,
+  refused: readonly string[],
   now: number,
-): { readonly bay?: Wanted; readonly time?: Wanted } {
-  const own = gaps.findIndex((one) => one.bayId === bayId);
-  const nearest = <Item>(items: readonly Item[], distanceOf: (item: Item) => number): Item | undefined =>
-    items.toSorted((a, b) => distanceOf(a) - distanceOf(b))[0];
-  const others = gaps.keys().filter((index) => gaps[index]?.free.some((gap) => contains(gap, { start, end })));
-  const other = nearest([...others], (index) => Math.abs(index - own));
-  const length = end - start;
-  const starts = (gaps[own]?.free ?? [])
-    .map((gap) => ({ first: Math.max(gap.start, now), last: gap.end - length }))
-    .filter(({ first, last }) => first <= last)
-    .map(({ first, last }) => Math.min(Math.max(start, first), last));
-  const moved = nearest(starts, (at) => Math.abs(at - start));
-  return {
-    ...(other !== undefined && { bay: { bayId: gaps[other]?.bayId ?? bayId, start, end } }),
-    ...(moved !== undefined && { time: { bayId, start: moved, end: moved + length } }),
-  };
+): TimeChoice[] {
+  let chosen = bayIds;
+  for (const bayId of refused) {
+    const other = nearestBay(gaps, bayId, chosen, { start: Math.max(start, now), end });
+    chosen = chosen.flatMap((id) => (id === bayId ? (other ?? []) : id));
+  }
+  const free = bayIds.map((bayId) => gaps.find((one) => one.bayId === bayId)?.free ?? []);
+  const common = free.reduce((shared, other) => subtract(shared, subtract(shared, other)));
+  const moved = nearestStart(common, { start, end }, Math.ceil(now / fiveMinutes) * fiveMinutes);
+  return [
+    ...(chosen.length === bayIds.length ? [{ bayIds: chosen, start, end }] : []),
+    ...(moved === undefined ? [] : [{ bayIds, start: moved, end: moved + end - start }]),
+  ];
 }
 
 export interface TimeWish {
@@ -126,33 +137,6 @@ export interface TimeWish {
   /** `HH:MM`, between which the time lies. If `to` is not after `from`, it is a time on the next day. */
   readonly from: string;
   readonly to: string;
-}
-
-/**
- * Returns what bookings can have instead, if some of their bays are `refused`: other bays at the same time, and the
- * same bays at another time. `gaps` do not begin before `now`.
- */
-export function offersFor(
-  gaps: readonly BayGaps[],
-  { bayIds, start, end }: TimeChoice,
-  refused: readonly string[],
-  now: number,
-): TimeChoice[] {
-  const freeOf = (bayId?: string) => gaps.find((one) => one.bayId === bayId)?.free ?? [];
-  const offers: TimeChoice[] = [];
-  let chosen = bayIds;
-  for (const bayId of refused) {
-    const others = gaps.map((one) => (chosen.includes(one.bayId) ? { ...one, free: [] } : one));
-    const { bay } = nearestFree(others, { bayId, start: Math.max(start, now), end }, now);
-    chosen = chosen.flatMap((id) => (id === bayId ? (bay?.bayId ?? []) : id));
-  }
-  if (chosen.length === bayIds.length) offers.push({ bayIds: chosen, start, end });
-  const [first = '', ...rest] = bayIds;
-  const common = rest.reduce((free, bayId) => subtract(free, subtract(free, freeOf(bayId))), freeOf(first));
-  const soon = Math.ceil(now / fiveMinutes) * fiveMinutes;
-  const { time } = nearestFree([{ bayId: first, free: common }], { bayId: first, start, end }, soon);
-  if (time) offers.push({ bayIds, start: time.start, end: time.end });
-  return offers;
 }
 
 /** Finds the times of a wish, one for each half hour, `limit` at most. `gaps` has the bays in natural order. */

@@ -1,6 +1,6 @@
 // Draws the grid of a day, a column for each bay and a row for each half hour, with bookings and closures in it
 // (docs/decisions.md, "Day sheet").
-import { doOverlap, intervalOf, subtract } from '../../src/time/interval.ts';
+import { doOverlap, intervalOf } from '../../src/time/interval.ts';
 import { closedTimeOf, closesBay, type Day, matches, type SheetEntry } from '../day/day.ts';
 import { clockAt, halfHour } from '../day/time.ts';
 import { h, setVariables } from '../dom.ts';
@@ -117,17 +117,6 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
     for (const part of [headings[index], columns[index]]) part?.classList.add('current');
   }
 
-  /** Paper has only the hours with openings or bookings. */
-  function preparePrint(): void {
-    const shown = [...subtract([day], day.closed), ...day.bookings.values().map(intervalOf)];
-    if (shown.length === 0) shown.push(day);
-    const [starts, ends] = [shown.map(({ start }) => start), shown.map(({ end }) => end)];
-    setVariables(element, {
-      'print-from': Math.floor(rowAt(Math.min(...starts))),
-      'print-to': Math.ceil(rowAt(Math.max(...ends))),
-    });
-  }
-
   /** What a pointer holds: the id of a booking, or an empty string for an empty time. */
   let held: string | undefined;
   const postponed: (() => void)[] = [];
@@ -205,7 +194,6 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
   showBay(0);
   updateSchedule();
   for (const id of day.bookings.keys()) update(id);
-  preparePrint();
   return {
     day,
     element,
@@ -219,7 +207,6 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
     showSelection,
     showNow,
     showBay,
-    preparePrint,
     hold,
     update,
     updateSchedule,

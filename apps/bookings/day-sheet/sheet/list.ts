@@ -1,6 +1,5 @@
 // Draws the list of the day's closures and bookings: for screen readers, for paper and for phones.
 import { intervalOf } from '../../src/time/interval.ts';
-import { customerTexts } from '../day/customer.ts';
 import { bayNameOf, closedTimeOf, type Day, detailsOf, inOrder, matches, nameOf, type SheetEntry } from '../day/day.ts';
 import { rangeOf } from '../day/time.ts';
 import { type Child, h, link, listOf } from '../dom.ts';
@@ -44,7 +43,6 @@ export function createListView(day: Day, open: (entry: SheetEntry) => void) {
         const attendance = drawAttendance(booking);
         const bay = bayNameOf(day, booking.bayId);
         const row = rowOf(booking, bay, nameOf(booking), attendance, phone, note, details);
-        row.classList.toggle('noted', customerTexts(booking).length > 0);
         if (filter.trim()) row.classList.add(matches(booking, filter) ? 'found' : 'filtered');
         return row;
       });

@@ -68,9 +68,9 @@ export async function showSheet(options: SheetOptions, signal: AbortSignal): Pro
   sheet.scroll();
   if (draft) sheet.restore(draft);
   void follow(day, position, { ...sheet, reload: options.reload }, signal);
-  addEventListener('beforeprint', sheet.preparePrint, { signal });
-  // A preview in the tools of a browser has no other event.
-  matchMedia('print').addEventListener('change', sheet.preparePrint, { signal });
+  // Paper has the list. A preview in the tools of a browser has no other event.
+  addEventListener('beforeprint', sheet.drawList, { signal });
+  matchMedia('print').addEventListener('change', sheet.drawList, { signal });
 }
 
 /** `unread` stands in the place of a day that could not be read. */
@@ -129,11 +129,7 @@ function drawSheet(day: Day, { me, locations, go, location, reload }: SheetOptio
 
   return {
     elements: unread ? [heading, toolbar, unread] : [heading, toolbar, grid.element, list.element, now.element],
-    preparePrint: (): void => {
-      grid.preparePrint();
-      // Below the grid, paper has the bookings with a phone number or a note.
-      list.draw(choices.filter);
-    },
+    drawList: () => list.draw(choices.filter),
     showNow: (): void => {
       grid.showNow();
       if (choices.view === 'now') now.draw();

@@ -72,11 +72,10 @@ export function openHours(context: FormContext, original: OpeningHours, draft?: 
 
   /** Shows the bookings outside the new hours. Returns whether there are any. */
   async function showOutside(change: SetOpeningHours): Promise<boolean> {
-    const { outside, isComplete } = await findOutside(day, change);
-    if (outside.length === 0 && isComplete) return false;
+    const outside = await findOutside(day, change);
+    if (outside.length === 0) return false;
     seen = JSON.stringify(change);
-    const title = `Nothing is saved yet. Bookings outside the new hours${isComplete ? '' : ' (there may be more)'}`;
-    form.showBelow(listBookings(title, outside, day));
+    form.showBelow(listBookings('Nothing is saved yet. Bookings outside the new hours', outside, day));
     form.setSubmitLabel('Save anyway');
     return true;
   }
