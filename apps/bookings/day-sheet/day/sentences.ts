@@ -5,13 +5,9 @@ import { describeMetadataChange } from './customer.ts';
 import { bayNameOf, type Day, type SheetBooking } from './day.ts';
 import { clockAt, timeOf } from './time.ts';
 
-export interface RequestedBooking {
+export type RequestedBooking = Pick<SheetBooking, 'bayId' | 'startDate' | 'endDate' | 'externalBookingId'> & {
   readonly id?: string;
-  readonly bayId: string;
-  readonly startDate: string;
-  readonly endDate: string;
-  readonly externalBookingId?: string | undefined;
-}
+};
 
 /** An error of the page itself that is already a sentence. `field` is the field of the form that it belongs to. */
 export class SentenceError extends Error {

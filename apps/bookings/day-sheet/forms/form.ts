@@ -5,18 +5,6 @@ import { ChangedMeanwhile, type Description } from '../day/sentences.ts';
 import { button, type Child, h, keepToast } from '../dom.ts';
 import { drafts, type FormDraft } from '../sign-in.ts';
 
-type FieldType =
-  | 'text'
-  | 'tel'
-  | 'email'
-  | 'datetime-local'
-  | 'date'
-  | 'time'
-  | 'number'
-  | 'select'
-  | 'checkboxes'
-  | 'checkbox'
-  | 'textarea';
 type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
 export interface FieldOptions {
@@ -52,20 +40,11 @@ interface DialogOptions {
   readonly reopen?: (current: object, draft: FormDraft) => void;
 }
 
-export interface Form {
-  readonly element: HTMLDialogElement;
-  readonly values: () => FormData;
-  /** Runs an action of a button in the form, as `save` runs. */
-  readonly run: (action: () => Promise<unknown>) => Promise<void>;
-  /** Shows content below the fields, for example the conflicts of a series. */
-  readonly showBelow: (...content: Node[]) => void;
-  readonly setSubmitLabel: (label: string) => void;
-  /** Fills fields, and submits the form. */
-  readonly submitWith: (values: FormDraft['values']) => void;
-}
+export type Form = ReturnType<typeof openForm>;
 
+/** `type` is that of an input, or `select`, `textarea`, `checkbox`, or `checkboxes` for several choices. */
 export function formField(
-  type: FieldType,
+  type: string,
   name: string,
   label: string,
   value: string | readonly string[] | boolean = '',
@@ -125,7 +104,7 @@ function fill(form: HTMLFormElement, values: FormDraft['values']): void {
   }
 }
 
-export function openForm(options: DialogOptions, draft?: FormDraft): Form {
+export function openForm(options: DialogOptions, draft?: FormDraft) {
   const { title, day, kind, context, content, submitLabel, buttons = [], save, reopen } = options;
   const before = document.activeElement;
   const problems = h('div', { role: 'alert', class: 'problems' });
@@ -174,7 +153,7 @@ export function openForm(options: DialogOptions, draft?: FormDraft): Form {
   });
   const ownDraft = (): FormDraft => draftOf(controlsOf(formElement));
 
-  const run: Form['run'] = async (action) => {
+  const run = async (action: () => Promise<unknown>): Promise<void> => {
     if (formElement.ariaBusy) return;
     formElement.ariaBusy = 'true';
     try {
@@ -189,25 +168,9 @@ export function openForm(options: DialogOptions, draft?: FormDraft): Form {
     }
   };
 
-  const form: Form = {
-    element: dialog,
-    values: () => new FormData(formElement),
-    run,
-    showBelow: (...shown) => {
-      below.replaceChildren(...shown);
-      if (shown.length > 0) below.scrollIntoView({ block: 'nearest' });
-    },
-    setSubmitLabel: (label) => {
-      if (submit) submit.textContent = label;
-    },
-    submitWith: (values) => {
-      fill(formElement, values);
-      formElement.requestSubmit();
-    },
-  };
   formElement.addEventListener('submit', (event) => {
     event.preventDefault();
-    if (save) void run(async () => save(form.values()));
+    if (save) void run(async () => save(new FormData(formElement)));
   });
   dialog.addEventListener('close', () => {
     keepToast(dialog);
@@ -226,5 +189,23 @@ export function openForm(options: DialogOptions, draft?: FormDraft): Form {
   drafts.current = ownDraft;
   dialog.showModal();
   if (draft?.problem) showProblems([{ text: draft.problem }]);
-  return form;
+  return {
+    element: dialog,
+    values: () => new FormData(formElement),
+    /** Runs an action of a button in the form, as `save` runs. */
+    run,
+    /** Shows content below the fields, for example the conflicts of a series. */
+    showBelow: (...shown: readonly Node[]): void => {
+      below.replaceChildren(...shown);
+      if (shown.length > 0) below.scrollIntoView({ block: 'nearest' });
+    },
+    setSubmitLabel: (label: string): void => {
+      if (submit) submit.textContent = label;
+    },
+    /** Fills fields, and submits the form. */
+    submitWith: (values: FormDraft['values']): void => {
+      fill(formElement, values);
+      formElement.requestSubmit();
+    },
+  };
 }

@@ -33,40 +33,26 @@ export const timeValues = ({ start, end }: Interval, { timeZone }: Day): FormDra
   );
 
 function timeField(name: string, label: string, before: number | string, { timeZone }: Day): HTMLElement {
-  const instant = new Date(before).getTime();
-  const time = formField('datetime-local', name, label, localAt(instant, timeZone));
+  const { local, occurrence } = wallTimeAt(new Date(before).getTime(), timeZone);
+  const time = formField('datetime-local', name, label, local.slice(0, 16));
   const input = time.querySelector('input') as HTMLInputElement;
-  const options = ['0', '1'].map((value) => [value, value] as const);
-  const choice = formField(
-    'select',
-    occurrenceName(name),
-    `Zone of the ${name === 'startDate' ? 'start' : 'end'}`,
-    '',
-    {
-      options,
-    },
-  );
-  const select = choice.querySelector('select') as HTMLSelectElement;
-  const { occurrence } = wallTimeAt(instant, timeZone);
-  for (const option of select.options) option.defaultSelected = option.value === String(occurrence);
+  const choiceLabel = `Zone of the ${name === 'startDate' ? 'start' : 'end'}`;
+  const options = ['0', '1'].map((value) => [value, ''] as const);
+  const choice = formField('select', occurrenceName(name), choiceLabel, String(occurrence), { options });
   const skipped = h('p.hint', { role: 'status' });
   const show = (): void => {
     const meanings = isWallTime(input.value) ? meaningsOf(input.value, timeZone) : [];
-    choice.hidden = meanings.length < 2;
-    for (const [index, meaning] of meanings.entries()) if (meanings.length > 1) setText(select.options[index], meaning);
     const [only] = meanings;
+    choice.hidden = meanings.length < 2;
+    for (const [index, option] of choice.querySelectorAll('option').entries()) option.text = meanings[index] ?? '';
     const isSkipped = meanings.length === 1 && only !== input.value.slice(11);
-    setText(skipped, isSkipped ? `The clocks skip this time. It means ${only}.` : '');
+    skipped.textContent = isSkipped ? `The clocks skip this time. It means ${only}.` : '';
   };
   input.addEventListener('input', show);
   show();
   time.append(skipped, choice);
   return time;
 }
-
-const setText = (element: Element | undefined, text: string): void => {
-  if (element && element.textContent !== text) element.textContent = text;
-};
 
 /** Browsers let somebody type a year of six digits. */
 const isWallTime = (text: string): boolean => /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text);

@@ -1,5 +1,5 @@
 // Finds bookings of all days by name, reference, phone, note or other metadata.
-import type { BookingLocation, BookingSearch } from '@bay-booking/client';
+import type { BookingLocation } from '@bay-booking/client';
 import { api } from '../api.ts';
 import { customerTexts } from '../day/customer.ts';
 import { type Day, nameOf, type SheetBooking } from '../day/day.ts';
@@ -14,28 +14,21 @@ const windowMs = 400 * dayMs;
 const maxWindows = 10;
 const pageSize = 100;
 
-/** Yields the bookings page by page: upcoming ones from now on, past ones from now back. */
-async function* findPages(text: string, isActive: boolean): AsyncGenerator<readonly SheetBooking[]> {
+/** Yields the upcoming bookings from now on, or the past ones from now back. */
+async function* find(text: string, isActive: boolean): AsyncGenerator<SheetBooking> {
   const now = Date.now();
   const seen = new Set<string>();
-  const search = async (query: BookingSearch) =>
-    (await api.request('searchBookings', { query: { isActive, pageSize, ...query } })).data;
   for (let window = 0; window < maxWindows; window += 1) {
     const [near, far] = [window, window + 1].map((count) =>
       new Date(now + (isActive ? count : -count) * windowMs).toISOString(),
     ) as [string, string];
-    const query = { text, startDate: isActive ? near : far, endDate: isActive ? far : near };
-    const first = await search(query);
-    for (let number = 1; number <= first.pageCount; number += 1) {
-      const page = isActive ? number : first.pageCount + 1 - number;
-      const { items } = page === 1 ? first : await search({ ...query, page });
-      // A booking over the end of a window is in two of them.
-      const added = items.filter(({ id }) => !seen.has(id));
-      for (const { id } of added) seen.add(id);
-      yield isActive ? added : added.toReversed();
-    }
-    const beyond = await search({ pageSize: 1, ...(isActive ? { startDate: far } : { endDate: far }) });
-    if (beyond.total === 0) return;
+    const times = { startDate: isActive ? near : far, endDate: isActive ? far : near };
+    const found = await api.bookings.search({ text, isActive, ...times, pageSize: 1_000 }).toArray();
+    // A booking over the end of a window is in two of them.
+    yield* (isActive ? found : found.toReversed()).filter(({ id }) => !seen.has(id));
+    for (const { id } of found) seen.add(id);
+    const beyond = { isActive, pageSize: 1, ...(isActive ? { startDate: far } : { endDate: far }) };
+    if ((await api.request('searchBookings', { query: beyond })).data.total === 0) return;
   }
 }
 
@@ -52,7 +45,7 @@ export async function searchAllDays({ text, day, locations, contextNow, go }: Se
   if (!text) return notify('Type a name, a reference or a phone number into the field “Search” first.');
   const bays = new Map((await api.bays.list().toArray()).map((bay) => [bay.id, bay]));
   const sections = [true, false].map((isActive) => ({
-    pages: findPages(text, isActive),
+    found: find(text, isActive),
     heading: h('h3', isActive ? 'Upcoming' : 'Past'),
     list: h('ul.history'),
   }));
@@ -65,14 +58,11 @@ export async function searchAllDays({ text, day, locations, contextNow, go }: Se
   const content = sections.flatMap(({ heading, list }) => [heading, list]);
   const pending = [...sections];
 
-  /** Reads the next page with bookings. */
   async function showMore(): Promise<false> {
-    let shown = 0;
-    while (shown === 0 && pending[0]) {
-      const { value, done } = await pending[0].pages.next();
+    for (let shown = 0; shown < pageSize && pending[0]; shown += 1) {
+      const { value, done } = await pending[0].found.next();
       if (done) pending.shift();
-      else pending[0].list.append(...value.map((booking) => h('li', openLink(booking))));
-      shown = done ? 0 : value.length;
+      else pending[0].list.append(h('li', openLink(value)));
     }
     for (const { heading, list } of sections) heading.hidden = list.childElementCount === 0;
     none.hidden = sections.some(({ heading }) => !heading.hidden);
@@ -81,8 +71,6 @@ export async function searchAllDays({ text, day, locations, contextNow, go }: Se
   }
 
   await showMore();
-  // A small result is shown at once.
-  while (pending.length > 0 && sections.every(({ list }) => list.childElementCount < pageSize)) await showMore();
   const form = openForm({ title: `Bookings with “${text}”`, day, kind: 'search', content: [none, ...content, more] });
 
   function openLink(booking: SheetBooking): HTMLElement {
