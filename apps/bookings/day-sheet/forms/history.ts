@@ -68,7 +68,7 @@ export async function showHistory(day: Day, subject: string, booking?: SheetBook
     title: booking ? `History of ${booking.userAlias}` : 'Changes of this day',
     day,
     kind: 'history',
-    content: [items.length > 0 ? h('ul.history', { tabindex: 0 }, ...items) : h('p', 'Nothing was booked or changed.')],
+    content: [items.length > 0 ? h('ul.history', ...items) : h('p', 'Nothing was booked or changed.')],
   });
   return false;
 }
