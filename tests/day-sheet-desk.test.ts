@@ -1,4 +1,4 @@
-// Tests in Chromium what a desk asks the day sheet: who is there now, what is free, how full the bays were, and the bays.
+// Tests in Chromium what a desk asks the day sheet: who is there now, what is free, how full the bays were, and bays.
 import { readFile } from 'node:fs/promises';
 import { findViolations, overflowsHorizontally, type Page, saveScreenshot } from '@bay-booking/testkit/browser';
 import { afterEach, expect, test } from '@jest/globals';
