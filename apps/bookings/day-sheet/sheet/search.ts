@@ -59,10 +59,12 @@ export async function searchAllDays({ text, day, locations, contextNow, go }: Se
   const pending = [...sections];
 
   async function showMore(): Promise<false> {
-    for (let shown = 0; shown < pageSize && pending[0]; shown += 1) {
+    let shown = 0;
+    while (shown < pageSize && pending[0]) {
       const { value, done } = await pending[0].found.next();
       if (done) pending.shift();
       else pending[0].list.append(h('li', openLink(value)));
+      shown += done ? 0 : 1;
     }
     for (const { heading, list } of sections) heading.hidden = list.childElementCount === 0;
     none.hidden = sections.some(({ heading }) => !heading.hidden);
