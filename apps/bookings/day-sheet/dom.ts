@@ -6,8 +6,8 @@ type TagOf<Selector> = Selector extends `${infer Name extends Tag}.${string}` ? 
 type Attributes = Readonly<Record<string, unknown>>;
 
 /**
- * `selector` is a tag, or a tag with classes such as `p.hint`. In attributes, a function becomes a listener for the event
- * of its name.
+ * `selector` is a tag, or a tag with classes such as `p.hint`. In attributes, a function becomes a listener for the
+ * event of its name.
  */
 export function h<Selector extends Tag | `${Tag}.${string}`>(
   selector: Selector,
