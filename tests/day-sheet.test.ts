@@ -489,6 +489,8 @@ describeInChromium('the day sheet', () => {
     for (const foreign of ['code=x&state=y', 'state=signed-out', 'error=access_denied']) {
       await page.goto(`${system.base}/day/?location=loc-north-2&date=2027-01-04&${foreign}`);
       await expectToast(page, 'It was ignored.');
+      // The page shows the message before it leaves once more, for a token with fewer rights.
+      await page.locator('.sheet').waitFor();
       expect(page.url()).toBe(`${system.base}/day${queryOf('2027-01-04', 'loc-north-2')}`);
     }
     const sent = page.waitForRequest((request) => request.headers().authorization !== undefined);
