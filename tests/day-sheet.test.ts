@@ -717,4 +717,12 @@ describeInChromium('the day sheet', () => {
     await expectTyped();
     await page.locator('.closure').waitFor();
   }, 120_000);
+
+  test('somebody whose range begins to require a second factor can set it up', async () => {
+    await system.query('auth', `update facility set requires_second_factor = true where id = 'fac-south'`);
+    const page = await system.open('', { username: 'owner@south.example' });
+    await press(page, 'Sign in with a second factor');
+    await page.getByRole('link', { name: 'Set up an authenticator app' }).waitFor();
+    expect(new URL(page.url()).origin).toBe(system.issuer);
+  }, 120_000);
 });

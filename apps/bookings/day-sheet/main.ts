@@ -14,8 +14,8 @@ const main = document.querySelector('main') as HTMLElement;
 const show = (title: string, ...content: readonly (Node | string)[]): void =>
   main.replaceChildren(h('div.text', h('h1', title), ...content));
 
-const signInButton = (place: signIn.Place): HTMLElement =>
-  button('Sign in', () => signIn.startSignIn(() => place).catch(fail), { class: 'primary' });
+const signInButton = (place: signIn.Place, title = 'Sign in', options?: signIn.SignInOptions): HTMLElement =>
+  button(title, () => signIn.startSignIn(() => place, options).catch(fail), { class: 'primary' });
 
 function fail(error: unknown): void {
   const reason = error instanceof Error ? error.message : String(error);
@@ -55,7 +55,11 @@ async function start(): Promise<void> {
   }
   if (signIn.isReduced && isUnknown) return signIn.startSignIn(() => ({ search: '' }), { reduced: false });
   if (locations.length === 0)
-    return show('No range', h('p', 'Your account belongs to no range. Ask the owner of a range to invite you.'));
+    return show(
+      'No range',
+      h('p', 'Your account belongs to no range, or to one that requires a second factor. Ask its owner to invite you.'),
+      signInButton(place, 'Sign in with a second factor', { acrValues: '2', reduced: false }),
+    );
   await showDays(me, locations, place);
 }
 

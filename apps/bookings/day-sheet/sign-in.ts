@@ -129,7 +129,7 @@ function reasonOf(error: unknown): string {
   return 'The sign-in failed because the authorization server did not respond.';
 }
 
-interface SignInOptions {
+export interface SignInOptions {
   /** From a step-up challenge (RFC 9470). */
   readonly acrValues?: string | undefined;
   readonly maxAge?: number | undefined;
