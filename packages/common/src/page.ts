@@ -6,15 +6,6 @@ export interface PageRequest {
   readonly pageSize: number;
 }
 
-export interface ListEnvelope<Item> {
-  readonly items: readonly Item[];
-  readonly _links: Readonly<Record<string, Link>>;
-  readonly page: number;
-  readonly pageSize: number;
-  readonly pageCount: number;
-  readonly total: number;
-}
-
 /**
  * Corrects a total that contradicts the page: items can be created or deleted between the two statements. A page with
  * items proves that at least `offset + shown` items exist, an empty page that at most `offset` exist.
@@ -43,7 +34,7 @@ export function listEnvelope<Item>(
   total: number,
   { page, pageSize }: PageRequest,
   hrefOf: (page: number) => string,
-): ListEnvelope<Item> {
+) {
   const pageCount = Math.ceil(total / pageSize);
   const linkTo = (target: number): Link => ({ method: 'GET', href: hrefOf(target) });
   const last = Math.max(pageCount, 1);

@@ -43,13 +43,10 @@ export async function runToEnd(
   });
 }
 
-export interface Service {
-  ended: Promise<string>;
-  stop(): Promise<void>;
-}
+export type Service = ReturnType<typeof startService>;
 
 /** Starts a service and a watchdog that stops the service if this process is killed. */
-export function startService(options: ChildOptions & { watch: boolean }): Service {
+export function startService(options: ChildOptions & { watch: boolean }) {
   const { app, folder, env, watch, print } = options;
   const watchFlags = watch ? ['--watch', '--watch-preserve-output'] : [];
   // This PATH makes start.sh use the Node that runs this process.

@@ -3,20 +3,13 @@ import { named, namedSchema } from '@bay-booking/common/endpoint';
 import { linkSchema, type MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { textSchema } from '@bay-booking/common/text';
+import type { FromSchema } from 'json-schema-to-ts';
 import { listQuerySchema, listSchema } from '../http/pagination.ts';
 import { dateTimeSchema as dateTime, editLinksSchema, idsSchema } from '../http/schemas.ts';
 
 /** Times are UTC with milliseconds, in the format of responses. Either `bayIds` or `locationId` is null. */
-export interface Closure {
+export interface Closure extends Omit<Readonly<FromSchema<typeof closureSchema>>, '_links'> {
   readonly facilityId: string;
-  readonly id: string;
-  readonly bayIds: readonly string[] | null;
-  readonly locationId: string | null;
-  readonly startDate: string;
-  readonly endDate: string;
-  readonly reason: string | null;
-  readonly createdAt: string;
-  readonly lastUpdatedAt: string;
 }
 
 export interface ClosureRow extends Closure {

@@ -45,17 +45,12 @@ export function authorizationParameters(client: Client, changes: Record<string, 
   });
 }
 
-interface Link {
-  readonly text: string;
-  readonly href: string;
-}
-
-export function signInLinks({ auth, socialNames }: Demo, client: Client): readonly Link[] {
+export function signInLinks({ auth, socialNames }: Demo, client: Client) {
   const query = `client_id=${client.client_id}`;
   if (client.grant_types.includes(deviceGrant)) return [{ text: 'device', href: `/device?${query}` }];
   if (redirectUriOf(client) === undefined) return [];
   if (client.profile) return [{ text: 'code, pushed request', href: `/pushed?${query}` }];
-  const link = (text: string, changes: Record<string, string>): Link => ({
+  const link = (text: string, changes: Record<string, string>) => ({
     text,
     href: `${auth}/connect/authorize?${authorizationParameters(client, changes)}`,
   });

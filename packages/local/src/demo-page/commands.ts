@@ -38,13 +38,8 @@ export const refresh = (demo: Demo, client: Client): string =>
 export const listLocations = ({ bookings }: Demo, token: string): string =>
   `curl -sS ${bookings}/api/booking-locations -H 'Authorization: Bearer ${token}'; echo`;
 
-interface Command {
-  readonly title: string;
-  readonly text: string;
-}
-
 /** Builds the commands of flows that need no browser. */
-export function commandsOf(demo: Demo, client: Client): readonly Command[] {
+export function commandsOf(demo: Demo, client: Client) {
   const scope = customScopes(client).join(' ');
   const player = demo.accounts.find(({ username }) => username.startsWith('player@'));
   const texts: Record<string, () => readonly string[]> = {
