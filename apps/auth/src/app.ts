@@ -24,12 +24,12 @@ import { allowCrossOrigin } from './http/cors.ts';
 import { handleError } from './http/errors.ts';
 import { createRateLimit } from './http/rate-limit.ts';
 import { startLoops } from './jobs.ts';
-import { createAccountManagement, createAuthorize, rejectOperator } from './management/management.ts';
+import { createAccountManagement, rejectOperator } from './management/management.ts';
 import { countEvents, observeKeys } from './metrics.ts';
 import { createConsentGrants } from './oidc/authorization/consent-grants.ts';
 import { createDeviceSignIn } from './oidc/authorization/device-sign-in.ts';
 import { createInteractions } from './oidc/authorization/interactions.ts';
-import { createBrowserCookies } from './oidc/cookies.ts';
+import { createTokenReader } from './oidc/endpoints/bearer-token.ts';
 import { peopleRoutes } from './oidc/endpoints/people.ts';
 import { createRejectRequest, readForms } from './oidc/endpoints/rewritten-requests.ts';
 import { createUserinfo } from './oidc/endpoints/userinfo.ts';
@@ -42,16 +42,16 @@ import {
   protocolPaths,
   routeTemplate,
 } from './oidc/paths.ts';
-import { createProvider, type ProviderOptions } from './oidc/provider.ts';
+import { createProvider } from './oidc/provider.ts';
 import { createProviderManager, type ProviderManager } from './oidc/provider-manager.ts';
+import type { ProviderOptions } from './oidc/provider-options.ts';
 import { createScopeTable } from './oidc/scopes.ts';
-import { createProviderSessions } from './oidc/sessions.ts';
+import { createBrowserCookies, createProviderSessions } from './oidc/sessions.ts';
 import { createArtifactStore } from './oidc/storage/artifacts.ts';
 import { createDeviceCodes } from './oidc/storage/device-codes.ts';
 import { createEndSession } from './oidc/storage/sessions.ts';
-import { createProofVerifier, nonceSecretOf } from './oidc/tokens/dpop.ts';
+import { createProofVerifier, createReplayDetection, nonceSecretOf } from './oidc/tokens/dpop.ts';
 import { createLogoutTokenSender } from './oidc/tokens/logout-tokens.ts';
-import { createReplayDetection } from './oidc/tokens/replay-detection.ts';
 import { createResourceServer } from './oidc/tokens/resource-server.ts';
 import { createTokenLifetimes } from './oidc/tokens/token-lifetimes.ts';
 import { createMailSender } from './outbox/mailer.ts';
@@ -63,27 +63,16 @@ import { createServices } from './services.ts';
 import { createKeyStore } from './signing-keys/store.ts';
 import { createSocialProviders } from './social/settings.ts';
 
-export interface AppDependencies {
+export type AuthApp = Awaited<ReturnType<typeof createApp>>;
+
+interface AppDependencies {
   readonly config: AuthConfig;
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
 
-export interface AuthApp {
-  readonly app: Express;
-  /** The management API, if MANAGEMENT_PORT is set. */
-  readonly management: Express | undefined;
-  /** Checks now whether the signing keys have changed. This also happens every 2 s. */
-  readonly refreshKeys: () => Promise<void>;
-  /** Sends the e-mails about tokens that expire soon. This also happens every minute. */
-  readonly remindOfExpiringTokens: () => Promise<void>;
-  /** Waits for work that continues after responses: audit events, e-mails and logout tokens. */
-  readonly waitUntilIdle: () => Promise<void>;
-  readonly close: () => Promise<void>;
-}
-
 /** @throws {WrongEncryptionKey} if KEY_ENCRYPTION_KEY cannot decrypt the stored signing keys */
-export async function createApp({ config, logger, metrics }: AppDependencies): Promise<AuthApp> {
+export async function createApp({ config, logger, metrics }: AppDependencies) {
   const db = connectDatabase({
     url: config.databaseUrl,
     applicationName: 'auth',
@@ -105,20 +94,20 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   const mailSender = createMailSender(config, logger);
   // The first check may come before the manager has tried to load the keys.
   const isReady = (): boolean => manager?.isReady() === true;
-  const logoutTokenSender = createLogoutTokenSender({ provider, audit, isReady });
+  const logoutTokenSender = createLogoutTokenSender(provider, audit, isReady);
   const senders = { mail: mailSender.sender, 'logout-token': logoutTokenSender };
-  const outbox = createOutbox({ db, logger, metrics, senders });
-  const services = createServices({ config, logger, db, audit, outbox, createCounter });
-  const { accounts, emails, facilityEmails, invitations, mailer } = services;
+  const outbox = createOutbox(db, logger, metrics, senders);
+  const services = createServices(config, logger, db, audit, outbox, createCounter);
+  const { accounts, emails, mailer } = services;
 
   const scopes = createScopeTable(config.scopeBase);
-  const resource = createResourceServer({ scopes, audience: config.bookingsAudience, issuer: config.issuer });
-  const lifetimes = createTokenLifetimes(config);
+  const resource = createResourceServer(scopes, config.bookingsAudience, config.issuer);
+  const lifetimes = createTokenLifetimes(config.accessTokenTtl, config.refreshTokenTtl);
   const artifacts = createArtifactStore({ db });
   const deviceCodes = createDeviceCodes({ db, artifacts });
   const endSession = createEndSession({ db, sendLogoutTokens: outbox.wake });
   const recordFirstUse = createReplayDetection(artifacts);
-  const proofs = createProofVerifier({ secret: nonceSecretOf(config), recordFirstUse });
+  const proofs = createProofVerifier(nonceSecretOf(config), recordFirstUse);
   const pages = createPages({
     config,
     db,
@@ -150,40 +139,25 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
     proofs,
     tokenRateLimit: createRateLimit(config.rateLimitPerMinute),
     limitPushedRequests: createPushedRequestLimit(createCounter),
-    accounts,
     clients,
-    factors: services.factors,
-    consents: services.consents,
-    signIn: services.signIn,
-    attempts: services.attempts,
-    socialIdentities: services.socialIdentities,
+    services,
     socialProviders,
     pages: pages.providerPages,
   };
   // The manager creates a new provider whenever the signing keys change.
-  const providerManager = await createProviderManager({
+  const providerManager = await createProviderManager(
+    createKeyStore({ db, encryptionKeys: config.encryptionKeys }),
+    (keys) => createProvider(providerOptions, keys),
+    lifetimes.longestSigned,
     logger,
-    keyStore: createKeyStore({ db, encryptionKeys: config.encryptionKeys }),
-    tokenLifetimeSeconds: lifetimes.longestSigned,
-    createProvider: (keys) => createProvider(providerOptions, keys),
-  });
+  );
   manager = providerManager;
   observeKeys(metrics, providerManager.keys);
-  const loops = startLoops({ db, logger, mailer, issuer: config.issuer, revocations });
+  const loops = startLoops(db, logger, mailer, config.issuer, revocations);
 
+  const readToken = createTokenReader(proofs, accounts, revocations, providerManager);
   const management = config.management
-    ? await createAccountManagement({
-        config,
-        db,
-        audit,
-        scopes,
-        emails,
-        facilityEmails,
-        invitations,
-        mailer,
-        authorize: createAuthorize({ proofs, accounts, revocations, resource, scopes }, providerManager),
-        sendLogoutTokens: outbox.wake,
-      })
+    ? await createAccountManagement(db, config, audit, outbox.wake, readToken, services)
     : Router();
   const hasOwnPort = config.management && config.managementPort !== undefined;
   const readiness = createReadiness({
@@ -203,21 +177,22 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
 
   // If METRICS_PORT is set, another listener serves the metrics on that port (main.ts).
   const app = createServiceApp(config.metricsPort === undefined);
-  mountHandlers(app, providerManager, {
-    reject,
-    endpoints: [
-      createUserinfo({ proofs, accounts, revocations }, providerManager),
-      peopleRoutes({ db, audit, proofs, accounts, revocations }, providerManager),
-      revocationRoutes({ config, revocations }, providerManager),
-      ...(hasOwnPort ? [] : [management]),
-    ],
-    pages: pages.router,
-  });
+  const endpoints = [
+    createUserinfo(readToken, providerManager),
+    peopleRoutes(db, audit, readToken, providerManager),
+    revocationRoutes(config.issuer, revocations, providerManager),
+    ...(hasOwnPort ? [] : [management]),
+  ];
+  mountHandlers(app, providerManager, reject, endpoints, pages.router);
   return {
     app,
+    /** The management API, if MANAGEMENT_PORT is set. */
     management: hasOwnPort ? createServiceApp(false).use(management, handleError) : undefined,
+    /** Checks now whether the signing keys have changed. This also happens every 2 s. */
     refreshKeys: providerManager.refresh,
+    /** Sends the e-mails about tokens that expire soon. This also happens every minute. */
     remindOfExpiringTokens: loops.remindOfExpiringTokens,
+    /** Waits for work that continues after responses: audit events, e-mails and logout tokens. */
     waitUntilIdle: async () => {
       await emails.waitUntilIdle();
       await outbox.waitUntilIdle();
@@ -235,14 +210,14 @@ export async function createApp({ config, logger, metrics }: AppDependencies): P
   };
 }
 
-interface Handlers {
-  readonly reject: RejectRequest;
-  readonly endpoints: readonly RequestHandler[];
-  readonly pages: Router;
-}
-
 /** Mounts the handlers in the order in which they see a request. */
-function mountHandlers(app: Express, manager: ProviderManager, { reject, endpoints, pages }: Handlers): void {
+function mountHandlers(
+  app: Express,
+  manager: ProviderManager,
+  reject: RejectRequest,
+  endpoints: readonly RequestHandler[],
+  pages: Router,
+): void {
   /** Passes the request to oidc-provider. `locals.route` is the route with which the metrics count the request. */
   const serveProtocol: RequestHandler = (request, response) => {
     response.locals.route = routeTemplate(request.path);

@@ -44,21 +44,14 @@ import type { SocialProviders } from './social/settings.ts';
 
 export type Services = ReturnType<typeof createServices>;
 
-export function createServices({
-  config,
-  logger,
-  db,
-  audit,
-  outbox,
-  createCounter,
-}: {
-  readonly config: AuthConfig;
-  readonly logger: Logger;
-  readonly db: Database;
-  readonly audit: Audit;
-  readonly outbox: Outbox;
-  readonly createCounter: FailureCounterFactory;
-}) {
+export function createServices(
+  config: AuthConfig,
+  logger: Logger,
+  db: Database,
+  audit: Audit,
+  outbox: Outbox,
+  createCounter: FailureCounterFactory,
+) {
   const sendLogoutTokens = outbox.wake;
   const accounts = createAccountStore({ db });
   const factors = createFactorStore({ db, encryptionKeys: config.encryptionKeys });
@@ -102,8 +95,8 @@ export function createServices({
       limit: createUsageLimit(createCounter, { name: 'confirmation-code', limit: 5, ...perHour }),
     }),
     userCodeGuard: createUserCodeGuard(createCounter),
-    signIn: createSignInWithPassword({ accounts, audit, factors, guard }),
-    attempts: createSignInAttempts({ factors, guard, wrongFactors, emails }),
+    signIn: createSignInWithPassword(accounts, audit, factors, guard),
+    attempts: createSignInAttempts(factors, guard, wrongFactors, emails),
     /** Limits the new passwords for an account or invitation, because estimating their strength takes much CPU time. */
     newPasswordLimit: createUsageLimit(createCounter, { name: 'new-password', limit: 30, ...perHour }),
     // Each of these two limits counts the requests of one IP address. It is high because many users can share one.

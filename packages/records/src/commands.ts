@@ -43,7 +43,7 @@ export async function readImportFile(workspace: string): Promise<unknown> {
  * Returns the JSON Pointers of the records.
  * @throws {Error} whose message has every problem of the file
  */
-export async function importFile<Event>(store: RecordStore<Event>, document: unknown): Promise<readonly string[]> {
+export async function importFile(store: RecordStore, document: unknown): Promise<readonly string[]> {
   try {
     const { body } = await importDocument(store, document, { clientId: 'import', dryRun: false }, true);
     return (body as { readonly entries: readonly { readonly path: string }[] }).entries.map(({ path }) => path);
@@ -59,11 +59,7 @@ function importError(problems: readonly PointerError[]): Error {
 }
 
 /** Writes an import file with everything to `file`, or to standard output. Only its owner may read the file. */
-export async function exportFile<Event>(
-  store: RecordStore<Event>,
-  file: string | undefined,
-  options: Fields = {},
-): Promise<void> {
+export async function exportFile(store: RecordStore, file: string | undefined, options: Fields = {}): Promise<void> {
   const text = `${JSON.stringify(await exportDocument(store, options), null, 2)}\n`;
   if (file === undefined) process.stdout.write(text);
   else await writeFile(resolve(directory(), file), text, { mode: 0o600 });

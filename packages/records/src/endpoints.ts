@@ -38,24 +38,22 @@ export const withFilters = <const Properties extends object>(properties: Propert
   ({ type: 'object', properties: { ...filters, ...properties } as Properties }) as const;
 
 /** The change that a request makes. */
-export const changeRequestOf = (request: Request): ChangeRequest => ({
-  clientId: request.caller.clientId,
-  subject: request.caller.subject ?? null,
-  requestId: request.requestId,
-  dryRun: (request.query as { readonly dryRun?: boolean }).dryRun === true,
-  key: keyedRequest(request),
-});
+export function changeRequestOf(request: Request): ChangeRequest {
+  const { clientId, subject = null } = request.caller;
+  const { dryRun = false } = request.query as { readonly dryRun?: boolean };
+  return { clientId, subject, requestId: request.requestId, dryRun, key: dryRun ? undefined : keyedRequest(request) };
+}
 
 interface ListDescription extends Pick<Endpoint, 'operationId' | 'tag' | 'summary' | 'description'> {
   readonly collection: string;
   readonly filters: Readonly<Record<string, Schema>>;
   readonly item: Schema;
-  readonly list: RecordKind<object>['list'];
+  readonly list: RecordKind['list'];
 }
 
 /** Returns a page of `/management/{collection}`. */
 export function listEndpoint(
-  { db, link }: Pick<RecordStore<never>, 'db' | 'link'>,
+  { db, link }: Pick<RecordStore, 'db' | 'link'>,
   { collection, filters, item, list, ...description }: ListDescription,
 ): Endpoint<Operator> {
   const path = `/management/${collection}`;
@@ -76,10 +74,7 @@ export function listEndpoint(
   });
 }
 
-export function recordEndpoints<Event>(
-  kind: RecordKind<object, Event>,
-  store: RecordStore<Event>,
-): readonly Endpoint<Operator>[] {
+export function recordEndpoints(kind: RecordKind, store: RecordStore): readonly Endpoint<Operator>[] {
   const { errors } = store;
   const { name, collection, key, example, notes } = kind;
   const { record, body } = schemasOf(kind);
@@ -146,23 +141,24 @@ export function recordEndpoints<Event>(
       success: { status: 204, description: 'Deleted.' },
       handle: (request) =>
         change(store, changeRequestOf(request), async (tx, events) => {
-          const check = (stored: Stored<object>): void => checkPreconditions(request.header, stored, store);
-          const { clientId } = request.caller;
-          const result = await kind.remove(tx, keyOf(request), { clientId, events }, check);
-          if (result === 'unknown') throw errors.apiError('ERR00404');
-          if (typeof result === 'object') throw errors.badRequest(errors.problemsOf([result]));
+          await kind.lock?.(tx, keyOf(request));
+          const found = await kind.find(tx, keyOf(request));
+          if (!found) throw errors.apiError('ERR00404');
+          checkPreconditions(request.header, found, store);
+          const problem = await kind.remove(tx, found.record, { clientId: request.caller.clientId, events });
+          if (problem) throw errors.badRequest(errors.problemsOf([problem]));
           return { status: 204 };
         }),
     }),
   ];
 }
 
-async function putRecord<Event>(
-  kind: RecordKind<object, Event>,
+async function putRecord(
+  kind: RecordKind,
   key: string,
   body: Fields,
   request: Request,
-  store: RecordStore<Event>,
+  store: RecordStore,
 ): Promise<EndpointResponse> {
   const { reader, db, link } = store;
   const { badRequest, problemsOf } = store.errors;
@@ -203,7 +199,7 @@ const etagOf = ({ record, tagged = record }: Stored<object>): string => `"${cont
 function checkPreconditions(
   header: (name: string) => string | undefined,
   stored: Stored<object> | undefined,
-  { errors }: Pick<RecordStore<never>, 'errors'>,
+  { errors }: Pick<RecordStore, 'errors'>,
 ): void {
   const failed = findFailedPrecondition(header, stored && etagOf(stored));
   if (!failed) return;

@@ -60,7 +60,7 @@ const commonQuery = {
 } as const;
 
 export function eventsEndpoint(
-  { db, link }: Pick<RecordStore<never>, 'db' | 'link'>,
+  { db, link }: Pick<RecordStore, 'db' | 'link'>,
   source: EventSource,
 ): Endpoint<Operator> {
   const oldestFirst = createFind(source, '>', 'asc');

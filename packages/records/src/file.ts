@@ -13,13 +13,13 @@ import type { Queryable, Transaction } from '@bay-booking/service/database/datab
 import type { Fields, PrepareContext, RecordKind } from './record.ts';
 
 /** A record of a file, or of a PUT. */
-export interface FileEntry<Event> {
-  readonly kind: RecordKind<object, Event>;
+export interface FileEntry {
+  readonly kind: RecordKind;
   /** The JSON Pointer of the record. */
   readonly pointer: string;
   record: Fields;
   /** The entry that contains this one. */
-  readonly parent: FileEntry<Event> | undefined;
+  readonly parent: FileEntry | undefined;
   /** The pointers lead into the file. */
   readonly problems: PointerError[];
 }
@@ -28,11 +28,11 @@ export interface FileEntry<Event> {
 export const batchSize = 500;
 
 /** Returns each kind before the kind of the records that it contains. */
-export const allKinds = <Event>(roots: readonly RecordKind<object, Event>[]): readonly RecordKind<object, Event>[] =>
+export const allKinds = (roots: readonly RecordKind[]): readonly RecordKind[] =>
   roots.flatMap((kind) => [kind, ...allKinds(kind.children ? [kind.children.kind] : [])]);
 
 /** The schemas of OpenAPI. `entry` is an element of an import file, `body` that of a PUT. */
-export function schemasOf(kind: RecordKind<object, never>): Readonly<Record<'record' | 'entry' | 'body', Schema>> {
+export function schemasOf(kind: RecordKind): Readonly<Record<'record' | 'entry' | 'body', Schema>> {
   const { schema, children, key } = kind;
   const input = inputSchema(kind);
   const body = { ...input, required: input.required.filter((name) => name !== key) };
@@ -42,7 +42,7 @@ export function schemasOf(kind: RecordKind<object, never>): Readonly<Record<'rec
   return { record: schema, entry: { ...input, properties }, body };
 }
 
-function inputSchema({ schema, optional = [] }: RecordKind<object, never>) {
+function inputSchema({ schema, optional = [] }: RecordKind) {
   return { ...schema, required: (schema.required as readonly string[]).filter((name) => !optional.includes(name)) };
 }
 
@@ -52,18 +52,14 @@ function withoutField(schema: Schema, field: string): Schema {
 }
 
 /** `roots` are the sections of a file, in the order in which they are written. */
-export function createEntryReader<Event>(
-  roots: readonly RecordKind<object, Event>[],
-  formats: Formats,
-  mandatory: readonly string[] = [],
-) {
+export function createEntryReader(roots: readonly RecordKind[], formats: Formats, mandatory: readonly string[] = []) {
   const createCheck = createCompiler(formats);
   /** Returns a function that finds the problems of a value. */
   const compile = (schema: object): ((value: unknown) => readonly PointerError[]) => {
     const findErrors = createCheck(schema);
     return (value) => pointerErrorsOf(findErrors(value));
   };
-  const sections = (items: (kind: RecordKind<object, Event>) => Schema) => ({
+  const sections = (items: (kind: RecordKind) => Schema) => ({
     type: 'object',
     required: mandatory,
     additionalProperties: false,
@@ -81,12 +77,7 @@ export function createEntryReader<Event>(
   );
 
   /** Yields the entry of a value and then those of the records in it, which also get the field that names it. */
-  function* entriesOf(
-    kind: RecordKind<object, Event>,
-    value: unknown,
-    pointer: string,
-    parent?: FileEntry<Event>,
-  ): Generator<FileEntry<Event>> {
+  function* entriesOf(kind: RecordKind, value: unknown, pointer: string, parent?: FileEntry): Generator<FileEntry> {
     const { children } = kind;
     const { [children?.field ?? '']: inside = [], ...own }: Fields = isObject(value) ? value : {};
     const findProblems = parent ? insideValidators.get(kind) : validators.get(kind);
@@ -103,9 +94,9 @@ export function createEntryReader<Event>(
   /** Adds the problems that a schema cannot express, and does the slow work before the transaction. */
   async function complete(
     db: Queryable,
-    entries: readonly FileEntry<Event>[],
+    entries: readonly FileEntry[],
     context: PrepareContext,
-  ): Promise<readonly FileEntry<Event>[]> {
+  ): Promise<readonly FileEntry[]> {
     const first = new Map<string, string>();
     for (const [index, { kind, pointer, record, problems }] of entries.entries()) {
       for (const [field, normalize] of Object.entries({ [kind.key]: String, ...kind.unique })) {
@@ -122,7 +113,7 @@ export function createEntryReader<Event>(
       const ofKind = entries.filter((entry) => entry.kind === kind);
       const prepared = await kind.prepare?.(db, ofKind.map(withoutInvalid), context);
       for (const [index, { record, problems }] of prepared?.entries() ?? []) {
-        const entry = ofKind[index] as FileEntry<Event>;
+        const entry = ofKind[index] as FileEntry;
         entry.record = record as Fields;
         entry.problems.push(...problems.map((found) => within(entry.pointer, found)));
       }
@@ -133,7 +124,7 @@ export function createEntryReader<Event>(
   return {
     fileSchema: sections((kind) => schemasOf(kind).entry) as Schema,
     /** The body of a PUT, which contains no other records. */
-    ofRecord: (db: Queryable, kind: RecordKind<object, Event>, record: Fields, context: PrepareContext) => {
+    ofRecord: (db: Queryable, kind: RecordKind, record: Fields, context: PrepareContext) => {
       const problems = [...(validators.get(kind)?.(record) ?? [])];
       return complete(db, [{ kind, pointer: '', record, parent: undefined, problems }], context);
     },
@@ -142,7 +133,7 @@ export function createEntryReader<Event>(
       const given: Fields = isObject(document) ? document : {};
       const withoutRecords = Object.entries(given).map(([name, value]) => [name, Array.isArray(value) ? [] : value]);
       const problems = findFileProblems(isObject(document) ? Object.fromEntries(withoutRecords) : document);
-      const entries: FileEntry<Event>[] = [];
+      const entries: FileEntry[] = [];
       for (const kind of roots) {
         const values = given[kind.collection];
         for (const [index, value] of Array.isArray(values) ? values.entries() : [])
@@ -157,33 +148,23 @@ export function createEntryReader<Event>(
 }
 
 /** The record with undefined in place of the fields that have problems, so that its other fields are judged too. */
-function withoutInvalid<Event>({ record, pointer, problems }: FileEntry<Event>): Fields {
+function withoutInvalid({ record, pointer, problems }: FileEntry): Fields {
   if (problems.length === 0) return record;
   const names = problems.map(({ path }) => path.slice(pointer.length).split('/')[1] ?? '');
   const invalid = names.map((name) => [name.replaceAll('~1', '/').replaceAll('~0', '~'), undefined]);
   return { ...record, ...Object.fromEntries(invalid) };
 }
 
-export type EntryReader<Event> = ReturnType<typeof createEntryReader<Event>>;
+export type EntryReader = ReturnType<typeof createEntryReader>;
 
 const within = (pointer: string, found: PointerError): PointerError => ({ ...found, path: pointer + found.path });
 
-/** The records of these kinds, by section. A record contains those that belong to it. */
-export async function readFile<Event>(
-  tx: Transaction,
-  roots: readonly RecordKind<object, Event>[],
-  options: Fields,
-): Promise<Record<string, readonly Fields[]>> {
-  const document: Record<string, readonly Fields[]> = {};
-  for (const kind of roots) document[kind.collection] = await readNested(tx, kind, options);
-  return document;
-}
-
-async function readNested<Event>(tx: Transaction, kind: RecordKind<object, Event>, options: Fields) {
+/** Reads everything, with the records that a record contains. */
+export async function readNested(tx: Transaction, kind: RecordKind, options: Fields): Promise<readonly Fields[]> {
   const records = (await kind.readAll(tx, options)) as readonly Fields[];
   if (!kind.children) return records;
   const { field, kind: childKind, parentField } = kind.children;
-  const children: readonly Fields[] = await readNested(tx, childKind, options);
+  const children = await readNested(tx, childKind, options);
   const byParent = Map.groupBy(children, (child) => child[parentField]);
   return records.map((record) => {
     const inside = byParent.get(record[kind.key]) ?? [];

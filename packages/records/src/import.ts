@@ -12,22 +12,21 @@ import {
   newResponse,
   storeResponse,
 } from '@bay-booking/service/idempotency';
-import type { ManagementErrors } from './errors.ts';
-import { allKinds, batchSize, type EntryReader, type FileEntry, readFile } from './file.ts';
-import type { ChangeContext, Fields, RecordKind, RecordOutcome } from './record.ts';
+import { allKinds, batchSize, type EntryReader, type FileEntry, readNested } from './file.ts';
+import type { ChangeContext, Fields, ManagementErrors, RecordEvent, RecordKind, RecordOutcome } from './record.ts';
 
 /** What the functions of this package need of a service. */
-export interface RecordStore<Event> {
+export interface RecordStore {
   readonly db: Database;
   readonly link: MakeLink;
   /** One transaction at a time changes records, so that events become visible in the order of their numbers. */
   readonly lock: (tx: Transaction) => Promise<unknown>;
   /** The sections of a file, in the order in which they are written and deleted in reverse. */
-  readonly roots: readonly RecordKind<object, Event>[];
-  readonly reader: EntryReader<Event>;
+  readonly roots: readonly RecordKind[];
+  readonly reader: EntryReader;
   readonly errors: ManagementErrors;
   /** Gets the events of a change after the commit. */
-  readonly onCommit: (events: readonly Event[], request: ChangeRequest) => void;
+  readonly onCommit: (events: readonly RecordEvent[], request: ChangeRequest) => void;
 }
 
 export interface ChangeRequest {
@@ -36,51 +35,45 @@ export interface ChangeRequest {
   /** Undefined for a command. */
   readonly requestId?: string;
   readonly dryRun: boolean;
+  /** Not of a dry run, which writes nothing. */
   readonly key?: KeyedRequest | undefined;
 }
 
-type ChangeStore<Event> = Pick<RecordStore<Event>, 'db' | 'lock' | 'errors' | 'onCommit'>;
-type Work<Event> = (tx: Transaction, events: Event[]) => Promise<EndpointResponse>;
+type Work = (tx: Transaction, events: RecordEvent[]) => Promise<EndpointResponse>;
 
 /**
  * Makes one change. There are no events of a dry run and of a repeated request.
  * @throws {ApiError} 422 if the key was used before with another request
  */
-export const change = <Event>(
-  store: ChangeStore<Event>,
-  request: ChangeRequest,
-  work: Work<Event>,
-): Promise<EndpointResponse> => once(store, request, () => commit(store, request, work));
+export const change = (store: RecordStore, request: ChangeRequest, work: Work): Promise<EndpointResponse> =>
+  once(store, request, () => commit(store, request, work));
 
-const keyOf = ({ dryRun, key }: ChangeRequest): KeyedRequest | undefined => (dryRun ? undefined : key);
-
-const once = <Event>(
-  { db, errors }: ChangeStore<Event>,
-  request: ChangeRequest,
+const once = (
+  { db, errors }: RecordStore,
+  { key }: ChangeRequest,
   work: () => Promise<EndpointResponse>,
-): Promise<EndpointResponse> => createIdempotency(db, errors).once(keyOf(request), { now: new Date() }, work);
+): Promise<EndpointResponse> => createIdempotency(db, errors).once(key, { now: new Date() }, work);
 
 /** Only an import `isLong`. */
-async function commit<Event>(
-  { db, lock, onCommit }: ChangeStore<Event>,
+async function commit(
+  { db, lock, onCommit }: RecordStore,
   request: ChangeRequest,
-  work: Work<Event>,
+  work: Work,
   isLong = false,
 ): Promise<EndpointResponse> {
-  const { dryRun } = request;
-  const keyed = keyOf(request);
+  const { dryRun, key } = request;
   const now = new Date();
-  let committed: readonly Event[] = [];
+  let committed: readonly RecordEvent[] = [];
   const response = await transaction(db, async (tx) => {
     if (isLong) await query(tx, allowLongTransaction);
     await lock(tx);
-    await checkUnused(tx, keyed, now);
-    const events: Event[] = [];
+    await checkUnused(tx, key, now);
+    const events: RecordEvent[] = [];
     const done = await work(tx, events);
     if (dryRun) throw new Rollback(done);
     // The key belongs to no facility.
     const stored = { facilityId: '', createdAt: now.toISOString() };
-    await storeResponse(tx, newResponse(keyed, withoutSecret(done)), stored);
+    await storeResponse(tx, newResponse(key, withoutSecret(done)), stored);
     committed = events;
     return done;
   });
@@ -111,18 +104,18 @@ interface ResultRow {
  * inside a record that has some, and the outcome of the first record. An import can have 100,000 records, so the other
  * outcomes are not kept.
  */
-export async function applyEntries<Event>(
+export async function applyEntries(
   tx: Transaction,
-  { roots }: Pick<RecordStore<Event>, 'roots'>,
-  entries: readonly FileEntry<Event>[],
-  context: ChangeContext<Event>,
+  { roots }: Pick<RecordStore, 'roots'>,
+  entries: readonly FileEntry[],
+  context: ChangeContext,
 ): Promise<{ readonly rows: readonly ResultRow[]; readonly first: RecordOutcome | undefined }> {
-  const rows = new Map<FileEntry<Event>, ResultRow>(
+  const rows = new Map<FileEntry, ResultRow>(
     entries.map((entry) => [entry, { path: entry.pointer, action: 'error', problems: [] }]),
   );
-  const hasFailed = (entry: FileEntry<Event>): boolean => rows.get(entry)?.action === 'error';
+  const hasFailed = (entry: FileEntry): boolean => rows.get(entry)?.action === 'error';
   let first: RecordOutcome | undefined;
-  const report = (entry: FileEntry<Event>, { action }: RecordOutcome, found: readonly PointerError[]): void => {
+  const report = (entry: FileEntry, { action }: RecordOutcome, found: readonly PointerError[]): void => {
     const problems = found.map((one) => located(entry, one));
     rows.set(entry, { path: entry.pointer, action: problems.length > 0 ? 'error' : action, problems });
   };
@@ -130,7 +123,7 @@ export async function applyEntries<Event>(
     const ofKind = entries.filter((entry) => entry.kind === kind && !(entry.parent && hasFailed(entry.parent)));
     // Other requests of the process go on before the records are sorted, and between two batches.
     await setImmediate();
-    const written: { readonly entry: FileEntry<Event>; readonly outcome: RecordOutcome }[] = [];
+    const written: { readonly entry: FileEntry; readonly outcome: RecordOutcome }[] = [];
     for (const batch of batchesOf(ofKind)) {
       const records = batch.map(({ record }) => record);
       const outcomes = (await kind.upsert(tx, records, context)) as readonly RecordOutcome[];
@@ -150,7 +143,7 @@ export async function applyEntries<Event>(
 }
 
 /** Returns the problem with a pointer into the file, which has no field for the record that contains another. */
-function located<Event>({ kind, pointer, parent }: FileEntry<Event>, found: PointerError): PointerError {
+function located({ kind, pointer, parent }: FileEntry, found: PointerError): PointerError {
   const isInherited = found.path === `/${parent?.kind.children?.parentField}`;
   return { ...found, path: pointer + (isInherited ? `/${kind.key}` : found.path) };
 }
@@ -159,9 +152,9 @@ function located<Event>({ kind, pointer, parent }: FileEntry<Event>, found: Poin
  * Sorts the records by their root and their key, because two transactions that lock rows in the same order cannot wait
  * for each other.
  */
-function batchesOf<Event>(entries: readonly FileEntry<Event>[]): readonly (readonly FileEntry<Event>[])[] {
-  const keyOf = ({ kind, record }: FileEntry<Event>): string => String(record[kind.key]);
-  const rootKeyOf = (entry: FileEntry<Event>): string => (entry.parent ? rootKeyOf(entry.parent) : keyOf(entry));
+function batchesOf(entries: readonly FileEntry[]): readonly (readonly FileEntry[])[] {
+  const keyOf = ({ kind, record }: FileEntry): string => String(record[kind.key]);
+  const rootKeyOf = (entry: FileEntry): string => (entry.parent ? rootKeyOf(entry.parent) : keyOf(entry));
   const roots = [...Map.groupBy(entries, rootKeyOf)].toSorted(([a], [b]) => compare(a, b));
   const sorted = roots.flatMap(([, inside]) => inside.toSorted((a, b) => compare(keyOf(a), keyOf(b))));
   const starts = Array.from({ length: Math.ceil(sorted.length / batchSize) }, (_, index) => index * batchSize);
@@ -183,15 +176,15 @@ export class RejectedImport extends Error {
  * All or nothing. The response of a dry run says what an import would do. A repeated request is not validated again.
  * @throws {RejectedImport} unless it is a dry run
  */
-export const importDocument = <Event>(
-  store: RecordStore<Event>,
+export const importDocument = (
+  store: RecordStore,
   document: unknown,
   request: ChangeRequest,
   isCommand = false,
 ): Promise<EndpointResponse> => once(store, request, () => importOnce(store, document, request, isCommand));
 
-async function importOnce<Event>(
-  store: RecordStore<Event>,
+async function importOnce(
+  store: RecordStore,
   document: unknown,
   request: ChangeRequest,
   isCommand: boolean,
@@ -205,7 +198,7 @@ async function importOnce<Event>(
     const rows = invalid.map(({ pointer: path, problems }) => ({ path, action: 'error', problems }) as const);
     return { status: 200, body: { entries: entriesOf(rows, store.errors) } };
   }
-  const write = async (tx: Transaction, events: Event[]): Promise<EndpointResponse> => {
+  const write = async (tx: Transaction, events: RecordEvent[]): Promise<EndpointResponse> => {
     const { rows } = await applyEntries(tx, store, entries, { clientId: request.clientId, isCommand, missing, events });
     const found = rows.flatMap(({ problems }) => problems);
     if (found.length > 0 && !request.dryRun) throw new RejectedImport(found);
@@ -233,13 +226,15 @@ function entriesOf(rows: readonly ResultRow[], errors: ManagementErrors) {
 }
 
 /** An import file with everything. */
-export function exportDocument<Event>(
-  { db, roots, lock }: Pick<RecordStore<Event>, 'db' | 'roots' | 'lock'>,
+export function exportDocument(
+  { db, roots, lock }: Pick<RecordStore, 'db' | 'roots' | 'lock'>,
   options: Fields = {},
 ): Promise<Record<string, readonly Fields[]>> {
   return transaction(db, async (tx) => {
     // Nothing changes between the statements.
     await lock(tx);
-    return readFile(tx, roots, options);
+    const document: Record<string, readonly Fields[]> = {};
+    for (const kind of roots) document[kind.collection] = await readNested(tx, kind, options);
+    return document;
   });
 }

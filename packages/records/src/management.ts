@@ -14,8 +14,8 @@ import { allKinds, schemasOf } from './file.ts';
 import { exportDocument, importDocument, type RecordStore, RejectedImport } from './import.ts';
 import type { Fields } from './record.ts';
 
-export interface ManagementOptions<Event> extends Pick<ApiOptions<Operator>, 'authorize' | 'check'> {
-  readonly store: RecordStore<Event>;
+export interface ManagementOptions extends Pick<ApiOptions<Operator>, 'authorize' | 'check'> {
+  readonly store: RecordStore;
   readonly title: string;
   readonly summary: string;
   /** ISSUER or BASE_URL */
@@ -48,7 +48,7 @@ const row = responseSchema({
 });
 const importResultSchema = responseSchema({ entries: { type: 'array', items: row } });
 
-export function createManagement<Event>(options: ManagementOptions<Event>): Router {
+export function createManagement(options: ManagementOptions): Router {
   const { store, baseUrl, scope } = options;
   const kinds = allKinds(store.roots);
   const endpoints = [
@@ -107,7 +107,7 @@ export function createManagement<Event>(options: ManagementOptions<Event>): Rout
   return createRouter(endpoints, document, options);
 }
 
-function fileEndpoints<Event>(options: ManagementOptions<Event>): readonly Endpoint<Operator>[] {
+function fileEndpoints(options: ManagementOptions): readonly Endpoint<Operator>[] {
   const { store, exportQuery = {}, beforeExport } = options;
   const { fileSchema } = store.reader;
   const example = Object.fromEntries(store.roots.map(({ collection, example }) => [collection, [example]]));
@@ -159,13 +159,11 @@ function fileEndpoints<Event>(options: ManagementOptions<Event>): readonly Endpo
   ];
 }
 
-const prefix = /^\/management\//;
-
 /** Only this spelling of the paths, because a proxy that blocks `/management` may let others pass. */
-function createRouter<Event>(
+function createRouter(
   endpoints: readonly Endpoint<Operator>[],
   document: object,
-  { store: { errors }, authorize, check }: ManagementOptions<Event>,
+  { store: { errors }, authorize, check }: ManagementOptions,
 ): Router {
   const router = Router({ caseSensitive: true, strict: true });
   router.get('/management/openapi.json', (_request, response) => {
@@ -174,14 +172,11 @@ function createRouter<Event>(
   const reading = 'strict';
   const cacheControl = 'no-store';
   mountEndpoints(router, endpoints, { errors, formats, authorize, ...(check && { check }), reading, cacheControl });
-  router.use((request, response, next) => {
-    if (!prefix.test(request.path)) return next();
+  router.use('/management', (_request, response) => {
     (response.locals as RequestLocals).route = '/management/{unknown}';
     throw errors.apiError('ERR00404');
   });
-  router.use(((error: unknown, request, response, next) => {
-    if (!prefix.test(request.path)) return next(error);
-    return sendErrors(response, apiErrorOf(error, errors));
-  }) as ErrorRequestHandler);
+  router.use('/management', ((error: unknown, _request, response, _next) =>
+    sendErrors(response, apiErrorOf(error, errors))) as ErrorRequestHandler);
   return router;
 }

@@ -1,6 +1,9 @@
-// Defines records: what operators create and change, with an import file, a PUT or a command (docs/import.md).
+// Defines records, which operators create and change with an import file, a PUT or a command (docs/import.md), and the
+// errors of the management APIs.
 import { isDeepStrictEqual } from 'node:util';
 import type { Schema } from '@bay-booking/common/endpoint';
+import { createErrors, type DocumentedError } from '@bay-booking/common/errors';
+import { generalErrors, hasHeader, hasPathParameter } from '@bay-booking/common/general-errors';
 import type { PageRequest } from '@bay-booking/common/page';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
@@ -25,6 +28,16 @@ export interface RecordOutcome<R = Fields> {
   readonly after: R;
 }
 
+/** What the audit trail or the log says about a change: never a secret. */
+export interface RecordEvent {
+  /** The subject and the action, such as `sign-in.refused` or `client.changed`. */
+  readonly kind: string;
+  readonly accountId?: string | undefined;
+  readonly clientId?: string | undefined;
+  readonly facilityId?: string | undefined;
+  readonly detail?: Readonly<Record<string, string | number | boolean | null | readonly string[] | undefined>>;
+}
+
 /** How a record is completed. */
 export interface PrepareContext {
   /** What a field gets that a record leaves out: its stored value, or its default. New records get defaults. */
@@ -32,17 +45,17 @@ export interface PrepareContext {
 }
 
 /** Who changes records, and how. */
-export interface ChangeContext<Event> extends PrepareContext {
+export interface ChangeContext extends PrepareContext {
   /** For the audit trail: the client of the operator, or the name of the command. */
   readonly clientId: string;
   /** Whether the command makes the change, with the credentials of the database. */
   readonly isCommand?: boolean | undefined;
   /** The events to be logged after the commit. */
-  readonly events: Event[];
+  readonly events: RecordEvent[];
 }
 
 /** One kind of record. Every face (command, import, management API) only calls these functions. */
-export interface RecordKind<R extends object, Event = never> {
+export interface RecordKind<R extends object = object> {
   /** Such as `facility`; events, targets and operation ids use both names. */
   readonly name: string;
   readonly collection: string;
@@ -56,7 +69,7 @@ export interface RecordKind<R extends object, Event = never> {
   /** In a file, the array `field` of a record contains records of another kind, which have `parentField`. */
   readonly children?: {
     readonly field: string;
-    readonly kind: RecordKind<object, Event>;
+    readonly kind: RecordKind;
     readonly parentField: string;
   };
   /** Fields that must be unique in a file, besides the key. `normalize` converts values that count as equal. */
@@ -87,16 +100,17 @@ export interface RecordKind<R extends object, Event = never> {
    * Locks and compares records and writes those that have no problems, with their events. Returns an outcome for each,
    * in the same order. The caller has the lock of `RecordStore.lock` and rolls back if a record has problems.
    */
-  upsert(tx: Transaction, records: readonly R[], context: ChangeContext<Event>): Promise<readonly RecordOutcome<R>[]>;
+  upsert(tx: Transaction, records: readonly R[], context: ChangeContext): Promise<readonly RecordOutcome<R>[]>;
   /** Checks a rule after all records of a file are written. Returns the problems of each, in the same order. */
   verify?(tx: Transaction, outcomes: readonly RecordOutcome<R>[]): Promise<readonly (readonly PointerError[])[]>;
-  /** Locks and deletes a record, with its event. `check` gets it after it is locked. */
+  /** Locks the rows that others than operators can change and that decide whether the record can be deleted. */
+  lock?(tx: Transaction, key: string): unknown;
+  /** Deletes a record, with its event. Returns why it cannot be deleted. */
   remove(
     tx: Transaction,
-    key: string,
-    context: Pick<ChangeContext<Event>, 'clientId' | 'events'>,
-    check: (stored: Stored<R>) => void,
-  ): Promise<PointerError | 'removed' | 'unknown'>;
+    record: R,
+    context: Pick<ChangeContext, 'clientId' | 'events'>,
+  ): Promise<PointerError | undefined>;
 }
 
 /** Compares a record with the stored one. */
@@ -151,3 +165,41 @@ export function findRepeated(
     return first.get(value) === index ? [] : [atPointer(`${pointer}/${index}/${field}`, 'duplicate', hint)];
   });
 }
+
+const { ERR00003, ERR00401, ERR00403, ERR00405, ERR00406, ERR00409, ERR00415, ERR00500, ERR00503 } = generalErrors;
+const withBody = 'endpoints with a body';
+
+type Catalogue = Readonly<Record<string, DocumentedError>>;
+
+/** Each service adds its own codes. */
+const recordErrors = {
+  ERR00001: { status: 400, description: "'{fieldName}' is mandatory.", appliesTo: withBody },
+  ERR00002: { status: 400, description: "'{fieldName}' is invalid.", appliesTo: 'every endpoint' },
+  ERR00003,
+  ERR00401,
+  ERR00403,
+  ERR00404: { status: 404, description: 'Not found.', appliesTo: [hasPathParameter] },
+  ERR00405,
+  ERR00406,
+  ERR00409,
+  ERR00412: {
+    status: 412,
+    description: 'The resource was changed by somebody else, or exists already: a precondition failed.',
+    appliesTo: [hasHeader('If-Match')],
+  },
+  ERR00413: { status: 413, description: 'The request body is too large.', appliesTo: withBody },
+  ERR00415,
+  ERR00422: {
+    status: 422,
+    description: 'The Idempotency-Key was used before with another request.',
+    appliesTo: [hasHeader('Idempotency-Key')],
+  },
+  ERR00500,
+  ERR00503,
+} as const satisfies Catalogue;
+
+/** The errors of one service: the general ones and `own`. */
+export const createManagementErrors = <const Own extends Catalogue>(own: Own) =>
+  createErrors({ ...recordErrors, ...own }, { form: 'pointer' });
+
+export type ManagementErrors = ReturnType<typeof createManagementErrors<Record<never, never>>>;

@@ -67,15 +67,12 @@ export async function findAccount(on: Queryable, name: string): Promise<AccountR
   return (await query<AccountRow>(on, byName, [canonicalName(name)]))[0];
 }
 
-/** Returns the ids of the accounts whose user name another account has, unless the import gives that one a new name. */
+/** Returns the ids of the accounts whose user name another account has. */
 export async function findTakenUsernames(tx: Queryable, accounts: readonly AccountInput[]) {
   const rows = await query<{ id: string }>(
     tx,
-    `with wanted as (
-       select * from unnest($1::text[], $2::text[]) as w (id, key))
-     select w.id from wanted w where exists (
-         select from account a where a.username_key = w.key and a.id <> w.id and not exists (
-           select from wanted o where o.id = a.id and o.key <> a.username_key))`,
+    `select w.id from unnest($1::text[], $2::text[]) as w (id, key) join account a on a.username_key = w.key
+      where a.id <> w.id`,
     [accounts.map(({ id }) => id), accounts.map(({ username: name }) => canonicalName(name))],
   );
   return new Set(rows.map(({ id }) => id));
@@ -92,13 +89,6 @@ export async function writeAccounts(tx: Transaction, accounts: readonly AccountR
       usernameKey: canonicalName(account.username),
       emailKey: account.email === null ? null : canonicalName(account.email),
     })),
-  );
-  // Otherwise, two accounts could not exchange their user names, which must be unique at any time.
-  await query(
-    tx,
-    `update account a set username_key = 'given up by ' || a.id || ' ' from ${accountRecord}
-      where n.id = a.id and n."usernameKey" <> a.username_key`,
-    [records],
   );
   await query(
     tx,

@@ -56,7 +56,7 @@ export function createAccountKind({
   credentials,
   endAccess,
   deleteAccount,
-}: AccountServices): RecordKind<AccountInput, AuditEvent> {
+}: AccountServices): RecordKind<AccountInput> {
   return {
     name: 'account',
     collection: 'accounts',
@@ -176,14 +176,11 @@ export function createAccountKind({
       return lost.map((ids) => ids.filter((id) => ownerless.has(id)).map((id) => noOwner('/memberships', id)));
     },
 
-    async remove(tx, name, context, check) {
-      const account = await findAccount(tx, name);
-      if (!account) return 'unknown';
-      check(readAccount(account));
-      const outcome = await deleteAccount(tx, account.id);
+    async remove(tx, { id }, context) {
+      const outcome = await deleteAccount(tx, id);
       if (typeof outcome === 'object') return noOwner('', outcome.facilities[0]?.id ?? '');
-      await storeOperatorEvents(tx, context, [{ kind: 'account.deleted', accountId: account.id }]);
-      return 'removed';
+      await storeOperatorEvents(tx, context, [{ kind: 'account.deleted', accountId: id }]);
+      return undefined;
     },
   };
 }

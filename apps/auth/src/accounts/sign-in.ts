@@ -31,17 +31,7 @@ interface SecondFactors {
 }
 
 export const createSignInWithPassword =
-  ({
-    accounts,
-    audit,
-    factors,
-    guard,
-  }: {
-    readonly accounts: AccountStore;
-    readonly audit: Audit;
-    readonly factors: SecondFactors;
-    readonly guard: SignInGuard;
-  }): SignInWithPassword =>
+  (accounts: AccountStore, audit: Audit, factors: SecondFactors, guard: SignInGuard): SignInWithPassword =>
   async ({ username, password, address, deviceOf }) => {
     const account = await accounts.findByUsername(username);
     const attempt = await guard.beginAttempt({ name: username, address, device: account && deviceOf?.(account) });
@@ -65,17 +55,13 @@ export const createSignInWithPassword =
     return { refused: 'invalid' };
   };
 
-export type SignInAttempts = ReturnType<typeof createSignInAttempts>;
-
-export interface SignInAttemptsOptions {
-  readonly factors: SecondFactors;
-  readonly guard: SignInGuard;
-  readonly wrongFactors: ReturnType<FailureCounterFactory>;
-  readonly emails: Pick<AccountEmails, 'sendWrongFactors'>;
-}
-
 /** Counts the failures of the ways to sign in that use no password. */
-export const createSignInAttempts = ({ factors, guard, wrongFactors, emails }: SignInAttemptsOptions) => ({
+export const createSignInAttempts = (
+  factors: SecondFactors,
+  guard: SignInGuard,
+  wrongFactors: ReturnType<FailureCounterFactory>,
+  emails: Pick<AccountEmails, 'sendWrongFactors'>,
+) => ({
   /** Begins a sign-in with a social provider or a passkey, whose failures count only for the IP address. */
   beginSocial: (address: string) => guard.beginAttempt({ address }),
   /** Begins to check a second factor. Its failures count like wrong passwords of the account. */

@@ -24,8 +24,6 @@ export interface LinkedIdentity {
   readonly lastUsedAt: Date;
 }
 
-export type SocialIdentityStore = ReturnType<typeof createSocialIdentityStore>;
-
 export function createSocialIdentityStore({ db, audit }: { db: Database; audit: Pick<Audit, 'record'> }) {
   return {
     findAccount: (identity: SocialIdentity): Promise<Account | undefined> => findAccountAndRecordUse(db, identity),

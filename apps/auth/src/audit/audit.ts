@@ -1,19 +1,14 @@
 // Records audit events, which never contain a secret, as log lines and as rows of the table `audit_event`.
 //
 // If a row cannot be written, the request that caused the event still succeeds.
+import type { RecordEvent } from '@bay-booking/records/record';
 import { type Database, jsonText, type Queryable, query } from '@bay-booking/service/database/database';
 import { type Logger, oncePerMinute, withoutRedaction } from '@bay-booking/service/logging';
 import { canonicalName } from '../input/username.ts';
 
-export interface AuditEvent {
-  /** The subject and the action, such as `sign-in.refused` or `client.changed`. */
-  readonly kind: string;
-  readonly accountId?: string | undefined;
-  readonly clientId?: string | undefined;
-  readonly facilityId?: string | undefined;
+export interface AuditEvent extends RecordEvent {
   /** The IP address from which the request came. */
   readonly address?: string | undefined;
-  readonly detail?: Readonly<Record<string, string | number | boolean | null | readonly string[] | undefined>>;
 }
 
 type TimedEvent = AuditEvent & { readonly at?: Date };

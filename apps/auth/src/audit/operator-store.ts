@@ -1,6 +1,7 @@
 // Locks records, stores the audit events of their changes, and finds what they refer to.
+import type { RecordEvent } from '@bay-booking/records/record';
 import { type Queryable, query } from '@bay-booking/service/database/database';
-import { type AuditEvent, storeEvents } from './audit.ts';
+import { storeEvents } from './audit.ts';
 
 /** An arbitrary number that no other lock uses. */
 const lockKey = 4_206_912_023;
@@ -11,8 +12,8 @@ export const lockRecords = (tx: Queryable) => query(tx, 'select pg_advisory_xact
 /** Stores the events, and adds them to those of the change. Each names the operator. */
 export async function storeOperatorEvents(
   tx: Queryable,
-  { clientId, events: stored }: { readonly clientId: string; readonly events: AuditEvent[] },
-  events: readonly AuditEvent[],
+  { clientId, events: stored }: { readonly clientId: string; readonly events: RecordEvent[] },
+  events: readonly RecordEvent[],
 ): Promise<void> {
   if (events.length === 0) return;
   const complete = events.map((event) => ({ ...event, detail: { ...event.detail, operator: clientId } }));

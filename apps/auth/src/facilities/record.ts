@@ -5,7 +5,6 @@ import { atPointer } from '@bay-booking/common/validation';
 import { createReads, outcomeOf, type RecordKind, toWrite } from '@bay-booking/records/record';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
-import type { AuditEvent } from '../audit/audit.ts';
 import { findDeleted, storeOperatorEvents } from '../audit/operator-store.ts';
 
 const timeZone = { ...textSchema, format: 'time-zone' } as const;
@@ -26,7 +25,7 @@ select id, name, "timeZone", case when disabled then now() end
 on conflict (id) do update set name = excluded.name, time_zone = excluded.time_zone,
   disabled_at = case when excluded.disabled_at is not null then coalesce(f.disabled_at, now()) end`;
 
-export const facilityKind: RecordKind<Facility, AuditEvent> = {
+export const facilityKind: RecordKind<Facility> = {
   name: 'facility',
   collection: 'facilities',
   key: 'id',
@@ -62,10 +61,9 @@ export const facilityKind: RecordKind<Facility, AuditEvent> = {
     return outcomes;
   },
 
-  async remove(tx, id, context, check) {
-    const [row] = await select(tx, [id], 'for update');
-    if (!row) return 'unknown';
-    check(read(row));
+  lock: (tx, id) => select(tx, [id], 'for update'),
+
+  async remove(tx, { id }, context) {
     const removed = await query(
       tx,
       `delete from facility where id = $1 and not exists (select from membership where facility_id = $1)
@@ -81,6 +79,6 @@ export const facilityKind: RecordKind<Facility, AuditEvent> = {
       [id],
     );
     await storeOperatorEvents(tx, context, [{ kind: 'facility.deleted', facilityId: id }]);
-    return 'removed';
+    return undefined;
   },
 };

@@ -1,4 +1,4 @@
-// Defines how pages read and write cookies. oidc/cookies.ts sets them through oidc-provider.
+// Defines how pages read and write cookies. oidc/sessions.ts sets them through oidc-provider.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 export interface BrowserCookies {

@@ -5,10 +5,10 @@ import { retryAfterHeader } from '@bay-booking/common/general-errors';
 import { textSchema } from '@bay-booking/common/text';
 import { atPointer } from '@bay-booking/common/validation';
 import { changeRequestOf, listEndpoint, type Operator } from '@bay-booking/records/endpoints';
-import { createManagementErrors } from '@bay-booking/records/errors';
 import { change, type RecordStore } from '@bay-booking/records/import';
+import { createManagementErrors } from '@bay-booking/records/record';
 import type { Transaction } from '@bay-booking/service/database/database';
-import { type createAccountEmails, emailAddressOf } from '../accounts/account-emails.ts';
+import { emailAddressOf } from '../accounts/account-emails.ts';
 import { isEmailAddress } from '../accounts/field-rules.ts';
 import { type AccountRow, findAccount } from '../accounts/record-store.ts';
 import type { AuditEvent } from '../audit/audit.ts';
@@ -21,22 +21,12 @@ import { forgetFailures } from '../guard/failures-store.ts';
 import { resetFactors } from '../interaction/reset-factors.ts';
 import { endAccess } from '../interaction/sign-in/session-store.ts';
 import { selectClients } from '../oidc/clients/record.ts';
-import type { Mailer } from '../outbox/mailer.ts';
-import type { createFacilityEmails } from '../portal/facility-emails.ts';
-import type { createInvitations } from '../portal/invitations/invitations.ts';
+import type { Services } from '../services.ts';
 import { deleteInvitation, listInvitations, listTokens } from './store.ts';
 
-export interface ActionParts {
-  readonly store: RecordStore<AuditEvent>;
-  readonly issuer: string;
-  readonly emails: Pick<ReturnType<typeof createAccountEmails>, 'sendReset'>;
-  readonly facilityEmails: ReturnType<typeof createFacilityEmails>;
-  readonly mailer: Mailer;
-  readonly invitations: Pick<ReturnType<typeof createInvitations>, 'inviteOwner' | 'useLimits'>;
-}
+export type ActionServices = Pick<Services, 'emails' | 'facilityEmails' | 'mailer' | 'invitations'>;
 
-/** The errors that only actions have, and FACILITY00001. */
-export const actionErrors = {
+export const accountErrors = createManagementErrors({
   ERR00429: { status: 429, description: 'Too many requests.', headers: retryAfterHeader, appliesTo: ['inviteOwner'] },
   FACILITY00001: {
     status: 409,
@@ -50,9 +40,25 @@ export const actionErrors = {
     appliesTo: ['sendPasswordReset'],
   },
   CLIENT00001: { status: 409, description: 'The client has no secret.', appliesTo: ['rotateClientSecret'] },
-} as const;
+  PLACE00002: {
+    status: 409,
+    description: 'The id belonged to a facility that was deleted. It is never used again.',
+    appliesTo: ['putFacility', 'importFile'],
+  },
+  MEMBER00001: {
+    status: 409,
+    description: 'A facility would have no owner.',
+    appliesTo: ['putAccount', 'deleteAccount', 'importFile'],
+  },
+  MEMBER00002: { status: 409, description: 'The facility still has members.', appliesTo: ['deleteFacility'] },
+  CLIENT00002: {
+    status: 403,
+    description: 'Only the import command can make, change or delete an operator.',
+    appliesTo: ['putClient', 'deleteClient', 'importFile'],
+  },
+});
 
-const { apiError, badRequest, problemsOf, tooManyRequests } = createManagementErrors(actionErrors);
+const { apiError, badRequest, problemsOf, tooManyRequests } = accountErrors;
 const tag = 'Actions';
 const defaultOverlapHours = 24;
 const string = { type: 'string' } as const;
@@ -105,8 +111,11 @@ interface AccountAction extends Pick<Endpoint, 'operationId' | 'summary' | 'desc
   readonly after?: (account: AccountRow) => void;
 }
 
-export function actionEndpoints(parts: ActionParts): readonly Endpoint<Operator>[] {
-  const { store, issuer, emails, facilityEmails, mailer, invitations } = parts;
+export function actionEndpoints(
+  store: RecordStore,
+  issuer: string,
+  { emails, facilityEmails, mailer, invitations }: ActionServices,
+): readonly Endpoint<Operator>[] {
   const changes = <Body>({
     success = { status: 204, description: 'Done.' },
     work,

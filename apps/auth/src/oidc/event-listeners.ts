@@ -3,24 +3,16 @@ import { noteCause, type RequestLocals } from '@bay-booking/service/http/app';
 import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
-import type { ClientStore } from '../clients/store.ts';
 import { errorLabel } from '../metrics.ts';
 import { removeCode } from './authorization/implicit-flow.ts';
 import { ownMetadataOf } from './clients/registered-client.ts';
+import type { ProviderOptions } from './provider-options.ts';
 import { grantSourceOf } from './request-state.ts';
-import { grantedScope } from './tokens/granted-scope.ts';
+import { grantedScope } from './tokens/claims.ts';
 
 export function registerEventListeners(
   provider: Provider,
-  {
-    audience,
-    audit,
-    clients,
-  }: {
-    readonly audience: string;
-    readonly audit: Audit;
-    readonly clients: ClientStore;
-  },
+  { resource: { audience }, audit, clients }: Pick<ProviderOptions, 'resource' | 'audit' | 'clients'>,
 ): void {
   // Listeners run in the order of their registration, so the audit trail gets corrected responses.
   correctResponses(provider, audience);

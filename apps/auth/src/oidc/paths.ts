@@ -16,69 +16,56 @@ export const routes = {
   code_verification: '/device',
 } as const;
 
-export const discoveryPaths: ReadonlySet<string> = new Set([
-  '/.well-known/openid-configuration',
-  '/.well-known/oauth-authorization-server',
-]);
-
-const publicDocumentPaths: ReadonlySet<string> = new Set([...discoveryPaths, routes.jwks]);
-
 export const peoplePath = '/facilities/{id}/people';
 
-/** Returns the path as the sets and maps below have it. */
+/** Returns the path as the table has it. */
 export const listedPath = (path: string): string => (/^\/facilities\/[^/]+\/people$/.test(path) ? peoplePath : path);
-
-/** Every web page may read the responses. */
-export const openPaths: ReadonlySet<string> = new Set([
-  ...publicDocumentPaths,
-  routes.userinfo,
-  revocationsPath,
-  peoplePath,
-]);
-
-/** Programs request these paths of oidc-provider. endpoints/userinfo.ts comes before it, so it is not among them. */
-export const machinePaths: ReadonlySet<string> = new Set([
-  routes.token,
-  routes.introspection,
-  routes.revocation,
-  routes.pushed_authorization_request,
-  routes.device_authorization,
-  ...publicDocumentPaths,
-]);
-
-const endSessionConfirm = `${routes.end_session}/confirm`;
-const endSessionSuccess = `${routes.end_session}/success`;
-
-/** Browsers show these to users. */
-export const pagePaths: ReadonlySet<string> = new Set([
-  routes.authorization,
-  routes.end_session,
-  endSessionConfirm,
-  endSessionSuccess,
-  routes.code_verification,
-]);
-
-export const protocolPaths: ReadonlySet<string> = new Set([...Object.values(routes), ...discoveryPaths, ...pagePaths]);
 
 const browserMethods = 'GET, HEAD, POST, OPTIONS';
 const formMethods = 'POST, OPTIONS';
 const documentMethods = 'GET, HEAD, OPTIONS';
 
-/** As the header `Allow` lists them (RFC 9110 section 10.2.1). */
-export const methodsOf: ReadonlyMap<string, string> = new Map([
-  [routes.authorization, browserMethods],
-  [routes.end_session, browserMethods],
-  [routes.code_verification, browserMethods],
-  [endSessionConfirm, formMethods],
-  [endSessionSuccess, documentMethods],
-  [routes.pushed_authorization_request, formMethods],
-  [routes.device_authorization, formMethods],
-  [routes.token, formMethods],
-  [routes.introspection, formMethods],
-  [routes.revocation, formMethods],
-  [routes.userinfo, browserMethods],
-  ...[...publicDocumentPaths, revocationsPath, peoplePath].map((path) => [path, documentMethods] as const),
-]);
+/**
+ * Browsers show a `page` to users, and programs send a `form`. Our code serves `ours`, and userinfo before the library
+ * (endpoints/userinfo.ts).
+ */
+type Kind = 'page' | 'form' | 'discovery' | 'keys' | 'userinfo' | 'ours';
+
+/** With the methods as the header `Allow` lists them (RFC 9110 section 10.2.1). */
+const endpoints: readonly (readonly [Kind, path: string, methods: string])[] = [
+  ['page', routes.authorization, browserMethods],
+  ['page', routes.end_session, browserMethods],
+  ['page', `${routes.end_session}/confirm`, formMethods],
+  ['page', `${routes.end_session}/success`, documentMethods],
+  ['page', routes.code_verification, browserMethods],
+  ['form', routes.pushed_authorization_request, formMethods],
+  ['form', routes.device_authorization, formMethods],
+  ['form', routes.token, formMethods],
+  ['form', routes.introspection, formMethods],
+  ['form', routes.revocation, formMethods],
+  ['discovery', '/.well-known/openid-configuration', documentMethods],
+  ['discovery', '/.well-known/oauth-authorization-server', documentMethods],
+  ['keys', routes.jwks, documentMethods],
+  ['userinfo', routes.userinfo, browserMethods],
+  ['ours', revocationsPath, documentMethods],
+  ['ours', peoplePath, documentMethods],
+];
+
+const pathsOf = (...kinds: readonly Kind[]): ReadonlySet<string> =>
+  new Set(endpoints.filter(([kind]) => kinds.includes(kind)).map(([, path]) => path));
+
+export const pagePaths = pathsOf('page');
+export const discoveryPaths = pathsOf('discovery');
+/** Clients authenticate here. */
+export const clientPaths = pathsOf('form');
+/** oidc-provider serves them to programs. */
+export const machinePaths = pathsOf('form', 'discovery', 'keys');
+/** Every web page may read the responses. */
+export const openPaths = pathsOf('discovery', 'keys', 'userinfo', 'ours');
+/** oidc-provider serves them. */
+export const protocolPaths = pathsOf('page', 'form', 'discovery', 'keys', 'userinfo');
+
+export const methodsOf: ReadonlyMap<string, string> = new Map(endpoints.map(([, path, methods]) => [path, methods]));
 
 /** The paths that read a form. */
 export const formPaths: ReadonlySet<string> = new Set(

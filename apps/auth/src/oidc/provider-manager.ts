@@ -11,14 +11,6 @@ import { unavailable } from './unavailable.ts';
 
 const pollIntervalMs = 2_000;
 
-export interface ProviderManagerOptions {
-  readonly keyStore: KeyStore;
-  readonly createProvider: (keys: readonly JWK[]) => Provider;
-  /** A retired key stays published at least for this time. */
-  readonly tokenLifetimeSeconds: number;
-  readonly logger: Logger;
-}
-
 export type ProviderManager = Awaited<ReturnType<typeof createProviderManager>>;
 
 interface CurrentProvider {
@@ -28,9 +20,16 @@ interface CurrentProvider {
   readonly keys: readonly SigningKey[];
 }
 
-/** @throws {WrongEncryptionKey} if KEY_ENCRYPTION_KEY cannot decrypt the stored keys */
-export async function createProviderManager(options: ProviderManagerOptions) {
-  const { keyStore, createProvider, tokenLifetimeSeconds, logger } = options;
+/**
+ * A retired key stays published for `tokenLifetimeSeconds` at least.
+ * @throws {WrongEncryptionKey} if KEY_ENCRYPTION_KEY cannot decrypt the stored keys
+ */
+export async function createProviderManager(
+  keyStore: KeyStore,
+  createProvider: (keys: readonly JWK[]) => Provider,
+  tokenLifetimeSeconds: number,
+  logger: Logger,
+) {
   let running: CurrentProvider | undefined;
   let fingerprint = '';
 

@@ -1,23 +1,9 @@
 // Configures oidc-provider. README.md lists where we change the library's behaviour.
 
-import type { Database } from '@bay-booking/service/database/database';
 import { noteCause } from '@bay-booking/service/http/app';
-import type { Logger } from '@bay-booking/service/logging';
-import type { OutboundClient } from '@bay-booking/service/outbound/client';
 import type { Response } from 'express';
 import { type Configuration, type JWK, Provider } from 'oidc-provider';
-import type { SignInAttempts, SignInWithPassword } from '../accounts/sign-in.ts';
-import type { SocialIdentityStore } from '../accounts/social-identity-store.ts';
-import type { AccountStore } from '../accounts/store.ts';
-import type { Audit } from '../audit/audit.ts';
-import type { ClientStore } from '../clients/store.ts';
-import type { AuthConfig } from '../config.ts';
-import type { FactorStore } from '../factors/store.ts';
-import type { LimitPushedRequests } from '../guard/usage-limit.ts';
-import type { RateLimit } from '../http/rate-limit.ts';
-import type { RevocationStore } from '../revocations/store.ts';
-import type { SocialProviders } from '../social/settings.ts';
-import { type ConsentFinder, createGrantLoader } from './authorization/consent-grants.ts';
+import { createGrantLoader } from './authorization/consent-grants.ts';
 import { addPollInterval, createDeviceFlow } from './authorization/device-flow.ts';
 import { deleteImplicitCodes, isImplicitToken } from './authorization/implicit-flow.ts';
 import { createInteractionPolicy } from './authorization/interaction-policy.ts';
@@ -34,22 +20,16 @@ import { applyClientPolicy, checkClientAssertion } from './clients/policy.ts';
 import { allowedScopes, ownMetadataOf } from './clients/registered-client.ts';
 import { clientSettings, features } from './clients/schema.ts';
 import { allowLoopbackRedirects } from './clients/validation.ts';
-import { hostCookieName } from './cookies.ts';
 import { mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
 import { registerEventListeners } from './event-listeners.ts';
-import { createIssueTokens, createMissingFactorCheck } from './grants/issue.ts';
-import { registerPasswordGrant } from './grants/password.ts';
-import { registerSocialGrant } from './grants/social-access-token.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
-import { type ProviderPages, requesterOf, showPage } from './pages.ts';
+import { requesterOf, showPage } from './pages.ts';
 import { routes } from './paths.ts';
+import type { ProviderOptions } from './provider-options.ts';
 import { registerResponseMiddleware } from './responses.ts';
-import { offlineAccess, type ScopeTable, splitScope } from './scopes.ts';
-import { sessionTtl } from './sessions.ts';
+import { offlineAccess, splitScope } from './scopes.ts';
+import { hostCookieName, sessionTtl } from './sessions.ts';
 import { createAdapter } from './storage/adapter.ts';
-import type { ArtifactStore } from './storage/artifacts.ts';
-import type { DeviceCodes } from './storage/device-codes.ts';
-import type { EndSession } from './storage/sessions.ts';
 import {
   createExtraTokenClaims,
   createFacilitiesClaim,
@@ -58,12 +38,9 @@ import {
   type FacilitiesClaim,
   selectFacilitiesBeforeConsume,
 } from './tokens/claims.ts';
-import type { ProofVerifier } from './tokens/dpop.ts';
-import { nonceSecretOf } from './tokens/dpop.ts';
+import { nonceSecretOf, registerReplayDetection } from './tokens/dpop.ts';
+import { registerOwnGrantTypes } from './tokens/grant-types.ts';
 import { disableAutomaticLogoutTokens } from './tokens/logout-tokens.ts';
-import { type RecordFirstUse, registerReplayDetection } from './tokens/replay-detection.ts';
-import type { ResourceServer } from './tokens/resource-server.ts';
-import type { TokenLifetimes } from './tokens/token-lifetimes.ts';
 
 // Silences two warnings of oidc-provider that are wrong here: our own endpoints read the body of a request on purpose,
 // and our own client protects the outgoing requests (outbound-fetch.ts).
@@ -73,73 +50,31 @@ console.warn = (...values: unknown[]): void => {
   if (!wrongWarnings.test(String(values[0]))) warn(...values);
 };
 
-/** What the settings of a provider use. Everything outlives the provider, which is replaced when the keys change. */
-export interface ProviderOptions {
-  readonly config: AuthConfig;
-  readonly logger: Logger;
-  readonly db: Database;
-  readonly audit: Audit;
-  readonly outbound: OutboundClient;
-  readonly scopes: ScopeTable;
-  readonly resource: ResourceServer;
-  readonly lifetimes: TokenLifetimes;
-  readonly artifacts: ArtifactStore;
-  readonly deviceCodes: DeviceCodes;
-  readonly endSession: EndSession;
-  readonly recordFirstUse: RecordFirstUse;
-  readonly revocations: RevocationStore;
-  readonly proofs: ProofVerifier;
-  readonly tokenRateLimit: RateLimit;
-  readonly limitPushedRequests: LimitPushedRequests;
-  readonly accounts: AccountStore;
-  readonly factors: FactorStore;
-  readonly clients: ClientStore;
-  readonly consents: ConsentFinder;
-  readonly signIn: SignInWithPassword;
-  readonly attempts: SignInAttempts;
-  readonly socialIdentities: SocialIdentityStore;
-  readonly socialProviders: SocialProviders;
-  readonly pages: ProviderPages;
-}
-
 /** For each algorithm, oidc-provider signs with the first of `keys`, which are private JWKs. */
 export function createProvider(options: ProviderOptions, keys: readonly JWK[]): Provider {
-  const { config, logger, audit, scopes, resource, lifetimes, artifacts, revocations, proofs, accounts } = options;
-  const { factors, clients, tokenRateLimit, pages } = options;
-  const facilitiesClaim = createFacilitiesClaim({ accounts, scopes });
+  const { config, scopes, services } = options;
+  const facilitiesClaim = createFacilitiesClaim(services.accounts, scopes);
   const provider = new Provider(config.issuer, createConfiguration(options, keys, facilitiesClaim));
   // Koa may trust the X-Forwarded-* headers, because http/corrected-request.ts has overwritten them.
   provider.proxy = true;
 
   // The first middleware is the outermost.
-  registerResponseMiddleware(provider, { config, logger, scopes, resource, pages });
+  registerResponseMiddleware(provider, options);
   rewriteAuthorizationRequests(provider, routes.authorization);
   setAcr(provider);
   acceptHintsOfEveryAlgorithm(provider);
   deleteImplicitCodes(provider);
-  registerJwtIntrospection(provider, keys, { artifacts, accounts, audit, revocations });
+  registerJwtIntrospection(provider, keys, options);
   addPollInterval(provider);
-  registerEventListeners(provider, { audience: resource.audience, audit, clients });
+  registerEventListeners(provider, options);
 
   selectFacilitiesBeforeConsume(provider, facilitiesClaim);
-  applyClientPolicy(provider, { tokenRateLimit, scopes, checkResource: resource.checkRequested });
+  applyClientPolicy(provider, options);
   registerReplayDetection(provider, options.recordFirstUse);
   disableAutomaticLogoutTokens(provider);
   if (config.isDevelopment) allowLoopbackRedirects(provider);
 
-  const issueTokens = createIssueTokens({ resource, lifetimes, proofs });
-  const refuseMissingFactor = createMissingFactorCheck({ factors, audit });
-  registerPasswordGrant(provider, { scopes, signIn: options.signIn, issueTokens, refuseMissingFactor });
-  const { attempts, socialIdentities, socialProviders } = options;
-  registerSocialGrant(provider, {
-    scopes,
-    attempts,
-    socialIdentities,
-    socialProviders,
-    logger,
-    issueTokens,
-    refuseMissingFactor,
-  });
+  registerOwnGrantTypes(provider, options);
   return provider;
 }
 
@@ -148,12 +83,12 @@ function createConfiguration(
   keys: readonly JWK[],
   facilitiesClaim: FacilitiesClaim,
 ): Configuration {
-  const { config, db, logger, scopes, resource, lifetimes, accounts, consents, socialProviders, pages } = options;
-  const { artifacts, clients, deviceCodes, endSession, limitPushedRequests } = options;
+  const { config, logger, scopes, resource, lifetimes, socialProviders, limitPushedRequests, pages } = options;
+  const { accounts, consents } = options.services;
   const cookie = { httpOnly: true, sameSite: 'lax', signed: true } as const;
 
   return {
-    adapter: createAdapter({ db, artifacts, clients, deviceCodes, scopes, lifetimes, endSession }),
+    adapter: createAdapter(options),
     jwks: { keys: [...keys] },
     routes,
     ...clientSettings,
@@ -180,16 +115,16 @@ function createConfiguration(
       RefreshToken: lifetimes.refreshToken,
       Interaction: lifetimes.interaction,
       Session: sessionTtl,
-      // grants/issue.ts stores the lifetime of a grant without a refresh token.
+      // tokens/grant-types.ts stores the lifetime of a grant without a refresh token.
       Grant: (_ctx, grant) => (grant as { expiresIn?: number }).expiresIn ?? lifetimes.grant,
     },
-    findAccount: createFindAccount({ accounts, scopes, facilitiesClaim }),
-    loadExistingGrant: createGrantLoader({ resource, consents }),
+    findAccount: createFindAccount(scopes, accounts, facilitiesClaim),
+    loadExistingGrant: createGrantLoader(resource, consents),
     interactions: {
       policy: createInteractionPolicy(resource.audience),
       url: (_ctx, interaction) => `/interaction/${interaction.uid}`,
     },
-    extraParams: { [idpParameter]: createRequestCheck({ socialProviders, limitPushedRequests }), [mfaParameter]: null },
+    extraParams: { [idpParameter]: createRequestCheck(socialProviders, limitPushedRequests), [mfaParameter]: null },
     acrValues: [twoFactors, ...[...socialProviders.keys()].map((name) => `idp:${name}`)],
     extraTokenClaims: createExtraTokenClaims(facilitiesClaim),
     formats: { customizers: { jwt: customizeJwt } },
@@ -222,7 +157,7 @@ function createFeatures({ config, resource, pages, audit }: ProviderOptions): No
   return {
     ...features,
     dPoP: { ...features.dPoP, nonceSecret: nonceSecretOf(config) },
-    deviceFlow: createDeviceFlow({ pages, audit }),
+    deviceFlow: createDeviceFlow(pages, audit),
     introspection: {
       enabled: true,
       allowedPolicy: (_ctx, client, token) =>

@@ -4,26 +4,18 @@ import { noteCause } from '@bay-booking/service/http/app';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
-import type { AuthConfig } from '../config.ts';
 import { retryAfter, serverError, temporarilyUnavailable } from '../http/errors.ts';
 import { publishedResponseTypes } from './authorization/implicit-flow.ts';
 import { webOriginsOf } from './clients/registered-client.ts';
 import { clientSettings } from './clients/schema.ts';
-import { type ProviderPages, showPage } from './pages.ts';
-import { discoveryPaths, listedPath, methodsOf, routes } from './paths.ts';
+import { showPage } from './pages.ts';
+import { clientPaths, discoveryPaths, listedPath, methodsOf, routes } from './paths.ts';
+import type { ProviderOptions } from './provider-options.ts';
 import { type Next, requestState } from './request-state.ts';
 import type { ScopeTable } from './scopes.ts';
-import type { ResourceServer } from './tokens/resource-server.ts';
 
-// The endpoints that authenticate clients (docs/behaviour-auth.md, "Errors of the token endpoint" and "Cross-origin
-// requests").
-const crossOriginEndpoints: ReadonlySet<string> = new Set([
-  routes.pushed_authorization_request,
-  routes.device_authorization,
-  routes.token,
-  routes.revocation,
-]);
-const machineEndpoints: ReadonlySet<string> = new Set([...crossOriginEndpoints, routes.introspection]);
+// Web pages do not introspect (docs/behaviour-auth.md, "Errors of the token endpoint" and "Cross-origin requests").
+const crossOriginEndpoints: ReadonlySet<string> = clientPaths.difference(new Set([routes.introspection]));
 
 /** In seconds. A new key signs only after a longer time (`keyPublishDelaySeconds`). */
 const jwksMaxAge = 15;
@@ -38,29 +30,22 @@ const libraryDocumentHeaders = {
 /** Must be registered first, because middleware gets only the errors of later middleware. */
 export function registerResponseMiddleware(
   provider: Provider,
-  options: {
-    readonly logger: Logger;
-    readonly pages: ProviderPages;
-    readonly scopes: ScopeTable;
-    readonly config: AuthConfig;
-    readonly resource: ResourceServer;
-  },
+  { config, logger, pages, resource, scopes }: ProviderOptions,
 ): void {
-  const { config, logger, pages, resource, scopes } = options;
   const showNotFound = async (ctx: KoaContextWithOIDC): Promise<void> => {
     const page = { status: 404, error: 'not_found', description: 'There is no such page.' };
     showPage(ctx, await pages.error(page, ctx.req, ctx.res), { status: 404 });
   };
   provider.use(async (ctx: KoaContextWithOIDC, next: Next) => {
     requestState(ctx).startedAt = Math.floor(Date.now() / 1000);
-    if (isMachineEndpoint(ctx.path)) prepareMachineRequest(ctx);
+    if (clientPaths.has(ctx.path)) prepareMachineRequest(ctx);
     else ctx.set(libraryDocumentHeaders);
     try {
       await next();
     } catch (error) {
       respondToError(ctx, error as Error, logger);
     }
-    if (isMachineEndpoint(ctx.path)) finishMachineResponse(ctx, { config, resource });
+    if (clientPaths.has(ctx.path)) finishMachineResponse(ctx, config.issuer, resource.audience);
     if (ctx.status === 503) ctx.set('Retry-After', retryAfter);
     if (ctx.path === routes.jwks && ctx.status === 200) ctx.set('Cache-Control', `public, max-age=${jwksMaxAge}`);
     if (discoveryPaths.has(ctx.path) && ctx.status === 200) correctDiscoveryDocument(ctx, scopes);
@@ -130,8 +115,6 @@ function correctDiscoveryDocument(ctx: KoaContextWithOIDC, scopes: ScopeTable): 
   ctx.set('Cache-Control', 'public, max-age=60');
 }
 
-const isMachineEndpoint = (path: string): boolean => machineEndpoints.has(path);
-
 function prepareMachineRequest(ctx: KoaContextWithOIDC): void {
   ctx.set('Cache-Control', 'no-store');
   // If the client prefers HTML, oidc-provider would return errors as pages.
@@ -140,16 +123,13 @@ function prepareMachineRequest(ctx: KoaContextWithOIDC): void {
   if (ctx.method === 'POST') ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate, Retry-After, DPoP-Nonce');
 }
 
-function finishMachineResponse(
-  ctx: KoaContextWithOIDC,
-  { config, resource }: { config: AuthConfig; resource: ResourceServer },
-): void {
+function finishMachineResponse(ctx: KoaContextWithOIDC, issuer: string, audience: string): void {
   const lacksGrantType = ctx.path === routes.token && ctx.oidc?.params?.grant_type === undefined;
   if (!lacksGrantType) correctFailedAuthentication(ctx);
   if (ctx.status === 401 && !ctx.response.get('WWW-Authenticate')) {
-    ctx.set('WWW-Authenticate', `Basic realm="${config.issuer}", error="invalid_client"`);
+    ctx.set('WWW-Authenticate', `Basic realm="${issuer}", error="invalid_client"`);
   }
-  if (crossOriginEndpoints.has(ctx.path) && ctx.method === 'POST') allowOrigin(ctx, resource.audience);
+  if (crossOriginEndpoints.has(ctx.path) && ctx.method === 'POST') allowOrigin(ctx, audience);
 }
 
 /** Descriptions of errors that oidc-provider returns as `invalid_request`. */

@@ -1,7 +1,9 @@
-// Finds, starts and ends the session of a browser in oidc-provider. A user who signs in on our pages is therefore
-// signed in for clients too.
+// Finds, starts and ends the session of a browser in oidc-provider: a user who signs in on our pages is signed in for
+// clients too. Reads and writes our own unsigned cookies, to which the library adds `Secure` if the issuer is an https
+// address.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
+import type { BrowserCookies } from '../http/browser-cookies.ts';
 import type { ArtifactStore } from './storage/artifacts.ts';
 import type { EndSession } from './storage/sessions.ts';
 
@@ -86,6 +88,28 @@ export function createProviderSessions(
       if (session.accountId) await endSession(session.jti);
       contextOf(request, response).cookies.set(provider().cookieName('session'), null, { signed: true });
       return { uid: session.uid };
+    },
+  };
+}
+
+/** Browsers accept `__Host-` cookies only from this host, and not from other hosts of the domain (RFC 6265bis). */
+export const hostCookieName = (issuer: string, name: string): string =>
+  issuer.startsWith('https:') ? `__Host-${name}` : name;
+
+export function createBrowserCookies(provider: () => Provider, issuer: string): BrowserCookies {
+  const cookiesOf = (request: IncomingMessage, response: ServerResponse) =>
+    provider().createContext(request, response).cookies;
+  const fullName = (name: string): string => hostCookieName(issuer, name);
+  return {
+    get: (request, response, name) => cookiesOf(request, response).get(fullName(name), { signed: false }),
+    set: (request, response, { name, value, maxAge }) => {
+      cookiesOf(request, response).set(fullName(name), value, {
+        path: '/',
+        httpOnly: true,
+        sameSite: 'lax',
+        signed: false,
+        ...(maxAge !== undefined && { maxAge: maxAge * 1000 }),
+      });
     },
   };
 }

@@ -8,7 +8,7 @@ import type { createTransport, Transporter } from 'nodemailer';
 import type { AuthConfig } from '../config.ts';
 import { canonicalName, readName } from '../input/username.ts';
 import type { Outbox, OutboxSender } from './outbox.ts';
-import { addToOutbox, rewriteEmails } from './store.ts';
+import { addEmailToOutbox, rewriteEmails } from './store.ts';
 
 export interface Email {
   readonly to: string;
@@ -50,7 +50,7 @@ export function addEmail(
   const recipientKey = canonicalName(email.to);
   const encrypted = createSecretBox(encryptionKeys).encrypt(JSON.stringify(email), ownerOf(recipientKey));
   const payload: EncryptedEmail = { encrypted };
-  return addToOutbox(on, { kind: 'mail', target: 'mail server', accountId, recipientKey, payload }, maxQueued);
+  return addEmailToOutbox(on, accountId, recipientKey, payload, maxQueued);
 }
 
 /** Encrypts every e-mail that waits with another key. */

@@ -33,14 +33,9 @@ const maxParallelPerTarget = 10;
 /** More than all timeouts of an attempt together, so that no other instance sends the same entry. */
 const leaseSeconds = 120;
 
-export interface OutboxOptions {
-  readonly db: Database;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly senders: Readonly<Record<OutboxKind, OutboxSender>>;
-}
+type Senders = Readonly<Record<OutboxKind, OutboxSender>>;
 
-export function createOutbox({ db, logger, metrics, senders }: OutboxOptions) {
+export function createOutbox(db: Database, logger: Logger, metrics: Metrics, senders: Senders) {
   const store = createOutboxStore(db);
   const count = observeOutbox(metrics, senders, store);
   const inProgress = new Set<Promise<void>>();
@@ -75,13 +70,7 @@ export function createOutbox({ db, logger, metrics, senders }: OutboxOptions) {
     const limit = maxParallel - inProgress.size;
     if (limit <= 0 || kinds.length === 0) return;
     const except = [...inProgressByTarget].filter(([, count]) => count >= maxParallelPerTarget).map(([name]) => name);
-    const entries = await store.lease({
-      kinds,
-      limit,
-      maxPerTarget: maxParallelPerTarget,
-      except,
-      seconds: leaseSeconds,
-    });
+    const entries = await store.lease(kinds, limit, maxParallelPerTarget, except, leaseSeconds);
     for (const entry of entries) start(entry);
   };
 
@@ -106,7 +95,7 @@ export function createOutbox({ db, logger, metrics, senders }: OutboxOptions) {
 }
 
 /** Returns the function that counts a result. */
-function observeOutbox({ registry }: Metrics, senders: OutboxOptions['senders'], store: OutboxStore) {
+function observeOutbox({ registry }: Metrics, senders: Senders, store: OutboxStore) {
   const counter = new Counter({
     name: 'auth_outbox_total',
     help: 'Attempts to send e-mails and logout tokens, by kind and result.',

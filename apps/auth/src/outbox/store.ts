@@ -4,36 +4,18 @@ import { type Database, jsonText, type Queryable, query, transaction } from '@ba
 export const outboxKinds = ['mail', 'logout-token'] as const;
 export type OutboxKind = (typeof outboxKinds)[number];
 
-export interface NewEntry {
+export interface OutboxEntry {
+  readonly id: string;
   readonly kind: OutboxKind;
   /** Who receives the entry. The worker sends a limited number of entries to a target at the same time. */
   readonly target: string;
   /** The account whose data the entry contains. */
-  readonly accountId?: string | undefined;
-  readonly recipientKey?: string;
-  readonly payload: object;
-}
-
-export interface OutboxEntry {
-  readonly id: string;
-  readonly kind: OutboxKind;
-  readonly target: string;
   readonly accountId: string | null;
   readonly recipientKey: string | null;
   readonly payload: object;
   /** Includes the current attempt. */
   readonly tries: number;
   readonly ageSeconds: number;
-}
-
-export interface LeaseOptions {
-  readonly kinds: readonly OutboxKind[];
-  readonly limit: number;
-  readonly maxPerTarget: number;
-  /** Targets that have enough entries in progress. */
-  readonly except: readonly string[];
-  /** Afterwards, another instance can lease the entries again. */
-  readonly seconds: number;
 }
 
 /**
@@ -51,21 +33,20 @@ export const queueLogoutTokens = `
     join client c on c.id = a.key
    where c.metadata ->> 'backchannel_logout_uri' is not null and a.value ->> 'grantId' is not null`;
 
-/** Returns false if the outbox already contains `maxQueued` entries of this kind. */
-export async function addToOutbox(on: Queryable, entry: NewEntry, maxQueued: number): Promise<boolean> {
+/** Returns false if the outbox already contains `maxQueued` e-mails. */
+export async function addEmailToOutbox(
+  on: Queryable,
+  accountId: string | undefined,
+  recipientKey: string,
+  payload: object,
+  maxQueued: number,
+): Promise<boolean> {
   const rows = await query(
     on,
     `insert into outbox (kind, target, account_id, recipient_key, payload)
-     select $1, $2, $3, $4, $5::jsonb
-      where (select count(*) from (select 1 from outbox where kind = $1 limit $6) as queued) < $6 returning id`,
-    [
-      entry.kind,
-      entry.target,
-      entry.accountId ?? null,
-      entry.recipientKey ?? null,
-      JSON.stringify(entry.payload),
-      maxQueued,
-    ],
+     select 'mail', 'mail server', $1, $2, $3::jsonb
+      where (select count(*) from (select 1 from outbox where kind = 'mail' limit $4) as queued) < $4 returning id`,
+    [accountId ?? null, recipientKey, JSON.stringify(payload), maxQueued],
   );
   return rows.length === 1;
 }
@@ -98,8 +79,17 @@ export type OutboxStore = ReturnType<typeof createOutboxStore>;
 
 export function createOutboxStore(db: Database) {
   return {
-    /** The order by `position` takes one entry of each target before the second entry of any target. */
-    lease: ({ kinds, limit, maxPerTarget, except, seconds }: LeaseOptions): Promise<readonly OutboxEntry[]> =>
+    /**
+     * Leaves out the targets `except`. After `seconds`, another instance can lease the entries again. The order by
+     * `position` takes one entry of each target before the second entry of any target.
+     */
+    lease: (
+      kinds: readonly OutboxKind[],
+      limit: number,
+      maxPerTarget: number,
+      except: readonly string[],
+      seconds: number,
+    ): Promise<readonly OutboxEntry[]> =>
       query<OutboxEntry>(
         db,
         `with numbered as (

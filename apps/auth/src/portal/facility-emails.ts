@@ -59,8 +59,6 @@ const openPortal = {
   ending: 'If you do not expect this change, ask an owner of the facility, or change it in the portal if you are one.',
 };
 
-export type FacilityEmails = ReturnType<typeof createFacilityEmails>;
-
 export function createFacilityEmails({ config, db, logger, mailer, limit, factorLimit }: FacilityEmailsOptions) {
   const mail = async (
     { kind, facilityId, accountId, detail = {} }: MailedEvent,

@@ -3,7 +3,6 @@
 import { hash } from 'node:crypto';
 import { type RequestHandler, Router } from 'express';
 import { importJWK, type JWK, SignJWT } from 'jose';
-import type { AuthConfig } from '../config.ts';
 import type { RevocationStore } from './store.ts';
 
 export const revocationsPath = '/.well-known/revocations';
@@ -17,10 +16,7 @@ export interface SigningKeys {
   readonly signingKeys: () => readonly { readonly alg?: string | undefined; readonly kid?: string | undefined }[];
 }
 
-export function revocationRoutes(
-  { config, revocations }: { config: AuthConfig; revocations: RevocationStore },
-  { signingKeys }: SigningKeys,
-): Router {
+export function revocationRoutes(issuer: string, revocations: RevocationStore, { signingKeys }: SigningKeys): Router {
   const serve: RequestHandler = async (request, response) => {
     response.locals.route = revocationsPath;
     const { after = '0' } = request.query;
@@ -43,7 +39,7 @@ export function revocationRoutes(
     }
     const token = new SignJWT(claims)
       .setProtectedHeader({ alg: 'ES256', kid: key.kid, typ: 'revocations+jwt' })
-      .setIssuer(config.issuer)
+      .setIssuer(issuer)
       .setIssuedAt(now)
       .setExpirationTime(now + lifetime);
     // A text would get a charset.

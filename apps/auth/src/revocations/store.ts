@@ -2,33 +2,20 @@
 import { type Database, query, transaction } from '@bay-booking/service/database/database';
 import { type RevocableToken, revocationIdsOf } from '@bay-booking/service/revocations';
 
-export interface Revocation {
-  /** A hash of what has ended. */
-  readonly id: string;
-  /** In seconds since 1970. */
-  readonly before: number;
-  /** The right is a facility that is disabled now. */
-  readonly disabled?: true;
-}
-
-export interface RevocationPage {
-  readonly revoked: readonly Revocation[];
-  /** No entry up to this number appears later. */
-  readonly last: number;
-  readonly hasMore: boolean;
-}
-
 const pageSize = 5_000;
 
 export type RevocationStore = ReturnType<typeof createRevocationStore>;
 
 export function createRevocationStore({ db }: { db: Database }) {
   return {
-    /** Reads the entries after the number `after`. One statement reads the last number too, so both fit together. */
-    async readPage(after: number): Promise<RevocationPage> {
-      const rows = await query<{ id: string | null; before: string; disabled: boolean; number: string; last: string }>(
+    /**
+     * Reads the entries after the number `after`. No entry up to the number `last` appears later. One statement reads
+     * the last number too, so both fit together.
+     */
+    async readPage(after: number) {
+      const rows = await query<{ id: string | null; before: number; disabled: boolean; number: number; last: number }>(
         db,
-        `select r.id, r.before, r.disabled, r.number, l.last
+        `select r.id, r.before::float8 as before, r.disabled, r.number::float8 as number, l.last::float8 as last
            from (select coalesce(max(number), 0) as last from revocation) l
            left join lateral (
              select id, before, disabled, number from revocation
@@ -38,14 +25,11 @@ export function createRevocationStore({ db }: { db: Database }) {
       const found = rows.filter(({ id }) => id !== null);
       const page = found.slice(0, pageSize);
       const hasMore = found.length > pageSize;
-      const last = hasMore ? page.at(-1)?.number : rows[0]?.last;
       return {
-        revoked: page.map(({ id, before, disabled }) => ({
-          id: id as string,
-          before: Number(before),
-          ...(disabled && { disabled }),
-        })),
-        last: Number(last ?? 0),
+        // `id` is a hash of what has ended, and `before` is in seconds since 1970. A right that is `disabled` is a
+        // facility that is disabled now.
+        revoked: page.map(({ id, before, disabled }) => ({ id, before, ...(disabled && { disabled }) })),
+        last: (hasMore ? page.at(-1)?.number : rows[0]?.last) ?? 0,
         hasMore,
       };
     },

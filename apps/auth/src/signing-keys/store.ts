@@ -53,13 +53,8 @@ const minimumPublicationSeconds = 14 * 24 * 3600;
 /** The number is arbitrary. */
 const lockId = 4_206_912_022;
 
-interface KeyStoreOptions {
-  readonly db: Database;
-  /** The first key encrypts, and every key decrypts. */
-  readonly encryptionKeys: readonly Buffer[];
-}
-
-export function createKeyStore({ db, encryptionKeys }: KeyStoreOptions) {
+/** The first encryption key encrypts, and every key decrypts. */
+export function createKeyStore({ db, encryptionKeys }: { db: Database; encryptionKeys: readonly Buffer[] }) {
   const box = createSecretBox(encryptionKeys);
   const decrypt = ({ kid, privateJwkEncrypted }: StoredKey): string => {
     try {

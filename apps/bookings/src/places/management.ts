@@ -5,10 +5,10 @@ import { type Endpoint, endpointDefiner } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { isText } from '@bay-booking/common/text';
 import type { Operator } from '@bay-booking/records/endpoints';
-import { createManagementErrors } from '@bay-booking/records/errors';
 import { createEntryReader } from '@bay-booking/records/file';
 import type { RecordStore } from '@bay-booking/records/import';
 import { createManagement } from '@bay-booking/records/management';
+import { createManagementErrors } from '@bay-booking/records/record';
 import type { Database } from '@bay-booking/service/database/database';
 import type { Router } from 'express';
 import type { AuditLog } from '../audit-log.ts';
@@ -43,7 +43,7 @@ const errors = createManagementErrors({
   PLACE00003: { status: 409, description: 'The facility still has locations.', appliesTo: ['deleteFacility'] },
 });
 
-export function createPlaceRecords(db: Database, link: MakeLink, audit: AuditLog): RecordStore<string> {
+export function createPlaceRecords(db: Database, link: MakeLink, audit: AuditLog): RecordStore {
   const roots = [createFacilityKind(link)];
   return {
     db,
@@ -52,25 +52,23 @@ export function createPlaceRecords(db: Database, link: MakeLink, audit: AuditLog
     errors,
     reader: createEntryReader(roots, formats, ['facilities']),
     lock: lockPlacesOfService,
-    onCommit: (facilityIds, { clientId, subject = null, requestId }) => {
-      if (facilityIds.length === 0) return;
+    onCommit: (events, { clientId, subject = null, requestId }) => {
+      if (events.length === 0) return;
+      const facilityIds = events.flatMap(({ facilityId = [] }) => facilityId);
       const caller = { clientId, subject };
       audit({ caller, ...(requestId && { requestId }) }, { action: 'import', facilityIds, target: null });
     },
   };
 }
 
-export interface PlaceManagementOptions {
-  readonly db: Database;
-  readonly config: Pick<Config, 'baseUrl' | 'authIssuer' | 'scopeBase'>;
-  readonly link: MakeLink;
-  readonly audit: AuditLog;
-  readonly authorize: AuthorizeRequest;
-  readonly rateLimit: CallerRateLimit | undefined;
-}
-
-export function createPlaceManagement(options: PlaceManagementOptions): Router {
-  const { db, config, link, audit, authorize, rateLimit } = options;
+export function createPlaceManagement(
+  db: Database,
+  config: Pick<Config, 'baseUrl' | 'authIssuer' | 'scopeBase'>,
+  link: MakeLink,
+  audit: AuditLog,
+  authorize: AuthorizeRequest,
+  rateLimit: CallerRateLimit | undefined,
+): Router {
   const { baseUrl, authIssuer, scopeBase } = config;
   const scope = `${scopeBase}/operate/bookings`;
   const store = createPlaceRecords(db, link, audit);

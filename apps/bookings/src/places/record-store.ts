@@ -1,14 +1,7 @@
 // Reads, compares, writes and removes facilities, locations and bays for their records, with the events of changes.
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
-import {
-  type ChangeContext,
-  createReads,
-  outcomeOf,
-  type RecordOutcome,
-  type Stored,
-  toWrite,
-} from '@bay-booking/records/record';
+import { type ChangeContext, createReads, outcomeOf, type RecordOutcome, toWrite } from '@bay-booking/records/record';
 import { type Queryable, query, send, type Transaction } from '@bay-booking/service/database/database';
 import { lockPlaces } from '../database/locks.ts';
 
@@ -75,7 +68,7 @@ export async function upsertInside<R extends { readonly id: string }>(
   tx: Transaction,
   place: PlaceTable<R> & { readonly parent: PlaceName },
   records: readonly R[],
-  context: ChangeContext<string>,
+  context: ChangeContext,
   /** Adds the fields that a record leaves out. */
   complete: (record: R, before: R | undefined) => R,
 ) {
@@ -126,32 +119,41 @@ export function writeOutcomes<R extends { readonly id: string }>(
   { table, write }: PlaceTable<R>,
   outcomes: readonly RecordOutcome<R>[],
   facilityOf: (record: R) => string,
-  { clientId, subject = null }: Pick<ChangeContext<string>, 'clientId'> & { readonly subject?: string | null },
+  actor: Actor,
 ): void {
   const written = toWrite(outcomes);
   if (written.length === 0) return;
   const events = written.map(({ action, after, changed }) => ({
-    action: `${table}.${action === 'create' ? 'created' : 'updated'}`,
+    action: action === 'create' ? 'created' : 'updated',
     facilityId: facilityOf(after),
-    target: `${collections[table]}/${after.id}`,
+    id: after.id,
     // Never the values.
     changed: changed.filter((name) => name !== 'id'),
   }));
-  send(tx, insertEvents, [JSON.stringify(events), clientId, subject]);
+  storePlaceEvents(tx, table, events, actor);
   const records = written.map(({ after }) => after);
   for (const [facilityId, group] of Map.groupBy(records, facilityOf))
     send(tx, write, [facilityId, JSON.stringify(group)]);
 }
 
-export function storeDeletion(
+interface Actor {
+  readonly clientId: string;
+  readonly subject?: string | null;
+}
+
+export function storePlaceEvents(
   tx: Transaction,
   table: PlaceName,
-  facilityId: string,
-  id: string,
-  clientId: string,
+  events: readonly { action: string; facilityId: string; id: string; changed: readonly string[] }[],
+  { clientId, subject = null }: Actor,
 ): void {
-  const event = { action: `${table}.deleted`, facilityId, target: `${collections[table]}/${id}`, changed: [] };
-  send(tx, insertEvents, [JSON.stringify([event]), clientId, null]);
+  const rows = events.map(({ action, facilityId, id, changed }) => ({
+    action: `${table}.${action}`,
+    facilityId,
+    target: `${collections[table]}/${id}`,
+    changed,
+  }));
+  send(tx, insertEvents, [JSON.stringify(rows), clientId, subject]);
 }
 
 const openBookings = 'select id from booking where facility_id = $1 and bay_id = any($2) and end_date > now() limit 1';
@@ -162,10 +164,13 @@ const removals = {
   holds: 'delete from booking_hold where facility_id = $1 and bay_id = any($2)',
 } as const;
 
-interface Removal<R> {
-  readonly clientId: string;
-  readonly check: (stored: Stored<R>) => void;
-  readonly hrefOf: (path: string) => string;
+/** Locks a location or bay: only the lock of the row ensures that the opening hours do not change. */
+export async function lockInside<R extends { readonly id: string }>(tx: Transaction, place: PlaceTable<R>, id: string) {
+  const row = (await findRows(tx, place, [id])).get(id);
+  const isLocation = place.table === 'location';
+  if (!row) return;
+  const ids = { locationIds: isLocation ? [id] : [], bayIds: isLocation ? [] : [id] };
+  await lockPlaces(tx, { facilityId: row.facilityId, ...ids });
 }
 
 /**
@@ -176,17 +181,12 @@ export async function removeInside<R extends { readonly id: string }>(
   tx: Transaction,
   place: PlaceTable<R>,
   id: string,
-  { clientId, check, hrefOf }: Removal<R>,
-): Promise<PointerError | 'removed' | 'unknown'> {
+  clientId: string,
+  hrefOf: (path: string) => string,
+): Promise<PointerError | undefined> {
   const { table } = place;
-  const facilityId = (await findRows(tx, place, [id])).get(id)?.facilityId;
-  if (facilityId === undefined) return 'unknown';
+  const facilityId = (await findRows(tx, place, [id])).get(id)?.facilityId ?? '';
   const isLocation = table === 'location';
-  await lockPlaces(tx, { facilityId, locationIds: isLocation ? [id] : [], bayIds: isLocation ? [] : [id] });
-  // Only the lock of the row ensures that the opening hours do not change.
-  const found = await placeReads(place).find(tx, id);
-  if (!found) return 'unknown';
-  check(found);
   const bays = isLocation ? await query<{ id: string }>(tx, baysOfLocation, [facilityId, id]) : [{ id }];
   const bayIds = bays.map((bay) => bay.id);
   // A new statement sees the bookings of every transaction that had the lock of a bay before.
@@ -198,6 +198,6 @@ export async function removeInside<R extends { readonly id: string }>(
   if (isLocation) send(tx, removals.location, [facilityId, [id]]);
   send(tx, removals.bay, [facilityId, bayIds]);
   send(tx, removals.holds, [facilityId, bayIds]);
-  storeDeletion(tx, table, facilityId, id, clientId);
-  return 'removed';
+  storePlaceEvents(tx, table, [{ action: 'deleted', facilityId, id, changed: [] }], { clientId });
+  return undefined;
 }

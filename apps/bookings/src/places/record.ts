@@ -7,15 +7,17 @@ import { atPointer } from '@bay-booking/common/validation';
 import { findRepeated, outcomeOf, type RecordKind, toWrite } from '@bay-booking/records/record';
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
+import type { Caller } from '../auth/caller.ts';
 import { lockFacility } from '../database/locks.ts';
 import { knownFields, type OpeningHours } from '../opening-hours/hours.ts';
 import { importedHoursSchema } from '../opening-hours/schema.ts';
 import {
   findRows,
+  lockInside,
   lockPlacesOfService,
   placeReads,
   removeInside,
-  storeDeletion,
+  storePlaceEvents,
   upsertInside,
   writeOutcomes,
 } from './record-store.ts';
@@ -24,7 +26,7 @@ import { type BayRow, createPlacesStore } from './store.ts';
 const facilityId = { ...textSchema, description: 'Facility ID.' } as const;
 const locationId = { ...textSchema, description: 'Location ID.' } as const;
 
-export function createFacilityKind(link: MakeLink): RecordKind<Facility, string> {
+export function createFacilityKind(link: MakeLink): RecordKind<Facility> {
   const hrefOf = (path: string): string => link('GET', path).href;
   return facilityKind(locationKind(bayKind(hrefOf), hrefOf));
 }
@@ -43,7 +45,6 @@ select $1, r.name, r."timeZone", first_number, first_number
 from database_identity, jsonb_to_recordset($2::jsonb) as r(name text, "timeZone" text)
 on conflict (id) do update set name = excluded.name, time_zone = excluded.time_zone`,
 } as const;
-const facilityReads = placeReads<Facility>(facilities);
 const anyLocation = 'select id from location where facility_id = $1 and removed_at is null limit 1';
 const removeFacility = 'update facility set removed_at = now() where id = $1';
 /** Searches use the time zones of PostgreSQL, which has another list than Node. The list is slow to read. */
@@ -56,7 +57,7 @@ async function findUnknownTimeZones(tx: Transaction, names: ReadonlySet<string>)
   return new Set(rows.map(({ name }) => name));
 }
 
-const facilityKind = (location: RecordKind<Location, string>): RecordKind<Facility, string> => ({
+const facilityKind = (location: RecordKind<Location>): RecordKind<Facility> => ({
   name: 'facility',
   collection: 'facilities',
   key: 'id',
@@ -68,7 +69,7 @@ const facilityKind = (location: RecordKind<Location, string>): RecordKind<Facili
     put: 'Its locations stay as they are. Searches and opening hours use its time zone.',
     remove: 'Fails with 409 PLACE00003 while the facility has locations. Its id is never used again.',
   },
-  ...facilityReads,
+  ...placeReads<Facility>(facilities),
 
   upsert: async (tx, records, context) => {
     const ids = records.map(({ id }) => id);
@@ -84,20 +85,17 @@ const facilityKind = (location: RecordKind<Location, string>): RecordKind<Facili
     });
     writeOutcomes(tx, facilities, outcomes, ({ id }) => id, context);
     // For the log entry of an import.
-    if (context.missing === 'keep') context.events.push(...ids);
+    if (context.missing === 'keep') context.events.push(...ids.map((facilityId) => ({ kind: 'import', facilityId })));
     return outcomes;
   },
 
-  remove: async (tx, id, { clientId }, check) => {
-    lockFacility(tx, id);
-    const found = await facilityReads.find(tx, id);
-    if (!found) return 'unknown';
-    check(found);
+  lock: lockFacility,
+  remove: async (tx, { id }, { clientId }) => {
     if ((await query(tx, anyLocation, [id])).length > 0)
       return atPointer('', 'conflict', '', { code: 'PLACE00003', contextData: {} });
     send(tx, removeFacility, [id]);
-    storeDeletion(tx, 'facility', id, id, clientId);
-    return 'removed';
+    storePlaceEvents(tx, 'facility', [{ action: 'deleted', facilityId: id, id, changed: [] }], { clientId });
+    return undefined;
   },
 });
 
@@ -132,10 +130,7 @@ on conflict (facility_id, id) do update set name = excluded.name, opening_hours 
 } as const;
 const lockLocations = 'select id from location where facility_id = $1 and id = any($2) order by id for no key update';
 
-const locationKind = (
-  bay: RecordKind<Bay, string>,
-  hrefOf: (path: string) => string,
-): RecordKind<Location, string> => ({
+const locationKind = (bay: RecordKind<Bay>, hrefOf: (path: string) => string): RecordKind<Location> => ({
   name: 'location',
   collection: 'locations',
   key: 'id',
@@ -161,7 +156,8 @@ const locationKind = (
     const complete = (record: Location, before: Location | undefined) => locations.recordOf({ ...before, ...record });
     return (await upsertInside<Location>(tx, locations, records, context, complete)).outcomes;
   },
-  remove: (tx, id, { clientId }, check) => removeInside(tx, locations, id, { clientId, check, hrefOf }),
+  lock: (tx, id) => lockInside(tx, locations, id),
+  remove: (tx, { id }, { clientId }) => removeInside(tx, locations, id, clientId, hrefOf),
 });
 
 const bookable = { type: 'boolean', description: 'Whether the bay can be booked at all.' } as const;
@@ -189,7 +185,7 @@ on conflict (facility_id, id) do update set location_id = excluded.location_id, 
 /** Moves the bookings of bay $2 to location $3. */
 const moveBookings = 'update booking set location_id = $3 where facility_id = $1 and bay_id = $2';
 
-const bayKind = (hrefOf: (path: string) => string): RecordKind<Bay, string> => ({
+const bayKind = (hrefOf: (path: string) => string): RecordKind<Bay> => ({
   name: 'bay',
   collection: 'bays',
   key: 'id',
@@ -218,7 +214,8 @@ const bayKind = (hrefOf: (path: string) => string): RecordKind<Bay, string> => (
     }
     return outcomes;
   },
-  remove: (tx, id, { clientId }, check) => removeInside<Bay>(tx, bays, id, { clientId, check, hrefOf }),
+  lock: (tx, id) => lockInside<Bay>(tx, bays, id),
+  remove: (tx, { id }, { clientId }) => removeInside<Bay>(tx, bays, id, clientId, hrefOf),
 });
 
 /** What people at the facility can change. */
@@ -228,19 +225,13 @@ export const updateBaySchema = {
   properties: { ...bayTexts, bookable },
 } as const;
 
-interface Editor {
-  readonly clientId: string;
-  readonly subject: string;
-  readonly facilities: readonly string[];
-}
-
 /**
  * Changes a bay of one of the facilities, with an event. Returns undefined if there is no such bay. If `check` throws
  * an error, nothing is written.
  */
 export const updateBay = (
   db: Database,
-  { clientId, subject, facilities }: Editor,
+  { clientId, subject, facilities }: Caller,
   id: string,
   change: FromSchema<typeof updateBaySchema>,
   check: (current: BayRow) => void,

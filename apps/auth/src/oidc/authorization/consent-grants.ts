@@ -43,13 +43,10 @@ const nothingDecided: DecidedScopes = { granted: [], declined: [] };
  * Returns the setting `loadExistingGrant`. A session has its own grant, so that its tokens belong to it. If that grant
  * leaves out a requested scope, the decision of another session counts, in a new grant.
  */
-export function createGrantLoader({
-  resource,
-  consents,
-}: {
-  readonly resource: ResourceServer;
-  readonly consents: ConsentFinder;
-}): Configuration['loadExistingGrant'] {
+export function createGrantLoader(
+  resource: ResourceServer,
+  consents: ConsentFinder,
+): Configuration['loadExistingGrant'] {
   return async (ctx) => {
     const { client, session, account, result, params, prompts } = ctx.oidc;
     if (!client || !session || !account) return undefined;

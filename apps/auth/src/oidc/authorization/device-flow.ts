@@ -6,13 +6,7 @@ import { pollIntervalSeconds } from '../storage/device-codes.ts';
 
 type DeviceFlow = NonNullable<NonNullable<Configuration['features']>['deviceFlow']>;
 
-export const createDeviceFlow = ({
-  pages,
-  audit,
-}: {
-  readonly pages: ProviderPages;
-  readonly audit: Audit;
-}): DeviceFlow => ({
+export const createDeviceFlow = (pages: ProviderPages, audit: Audit): DeviceFlow => ({
   enabled: true,
   deviceInfo: () => ({}),
   successSource: async (ctx) => {

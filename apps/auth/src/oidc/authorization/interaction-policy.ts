@@ -3,7 +3,7 @@
 import { decodeJwt } from 'jose';
 import { errors, interactionPolicy } from 'oidc-provider';
 import { offlineAccess, splitScope } from '../scopes.ts';
-import { grantedScope } from '../tokens/granted-scope.ts';
+import { grantedScope } from '../tokens/claims.ts';
 import { canBeImitated } from './consent-grants.ts';
 import { idpParameter, needsTwoFactors } from './requests.ts';
 
@@ -14,25 +14,18 @@ export const mfaReason = 'mfa_requested';
 
 export function createInteractionPolicy(audience: string): interactionPolicy.DefaultPolicy {
   const policy = base();
-  const login = policy.get('login');
-  login?.checks.add(
+  const loginChecks = [
     new Check('account_gone', 'the account of this session can no longer be used', 'login_required', ({ oidc }) =>
       Boolean(oidc.session?.accountId && !oidc.account),
     ),
-  );
-  login?.checks.add(
     // Without this check, a user who is signed in would not get to the social provider.
     new Check('idp_requested', 'a sign-in at a social provider was requested', 'login_required', ({ oidc }) => {
       const idp = oidc.params?.[idpParameter];
       return Boolean(idp && !oidc.result?.login && oidc.session?.acr !== `idp:${idp}`);
     }),
-  );
-  login?.checks.add(
     new Check(mfaReason, 'a second factor was requested', 'login_required', ({ oidc }) =>
       Boolean(needsTwoFactors(oidc.params) && oidc.session?.accountId && !oidc.session.amr?.includes('mfa')),
     ),
-  );
-  login?.checks.add(
     // oidc-provider compares the hinted user only with the session at the start (OpenID Connect Core section 3.1.2.1).
     new Check('hinted_user', 'another user than the hinted one signed in', 'login_required', ({ oidc }) => {
       const hint = oidc.params?.id_token_hint;
@@ -42,7 +35,8 @@ export function createInteractionPolicy(audience: string): interactionPolicy.Def
       }
       return Check.NO_NEED_TO_PROMPT;
     }),
-  );
+  ];
+  for (const check of loginChecks) policy.get('login')?.checks.add(check);
   const consent = policy.get('consent');
   // The library's check also asks for a native app with an https redirect URI that only this app can receive.
   consent?.checks.remove('native_client_prompt');

@@ -115,13 +115,7 @@ export function acceptHintsOfEveryAlgorithm({ IdToken }: Provider): void {
 }
 
 /** The setting `extraParams.idp`. oidc-provider calls it for every request after its own checks. */
-export function createRequestCheck({
-  socialProviders,
-  limitPushedRequests,
-}: {
-  readonly socialProviders: SocialProviders;
-  readonly limitPushedRequests: LimitPushedRequests;
-}) {
+export function createRequestCheck(socialProviders: SocialProviders, limitPushedRequests: LimitPushedRequests) {
   return async (ctx: KoaContextWithOIDC, idp: string | undefined, client: RegisteredClient): Promise<void> => {
     setEffectiveScope(ctx, client);
     if (idp !== undefined && !socialProviders.has(idp)) {

@@ -4,23 +4,15 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { addressKey } from '../../guard/keys.ts';
 import type { RateLimit } from '../../http/rate-limit.ts';
+import type { ProviderOptions } from '../provider-options.ts';
 import { type AuthorizationQuery, requestState } from '../request-state.ts';
-import { normaliseScope, offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
+import { normaliseScope, offlineAccess, splitScope } from '../scopes.ts';
 import { checkRequestedScopes, effectiveScopes, ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 import { deviceCodeGrantType } from './schema.ts';
 
 export function applyClientPolicy(
   provider: Provider,
-  {
-    tokenRateLimit,
-    scopes,
-    checkResource,
-  }: {
-    readonly tokenRateLimit: RateLimit;
-    readonly scopes: ScopeTable;
-    /** @throws {errors.InvalidTarget} */
-    readonly checkResource: (requested: unknown, scope: string | undefined) => void;
-  },
+  { tokenRateLimit, scopes, resource }: Pick<ProviderOptions, 'tokenRateLimit' | 'scopes' | 'resource'>,
 ): void {
   const prototype = provider.Client.prototype as RegisteredClient;
   const { grantTypeAllowed, responseTypeAllowed } = prototype;
@@ -42,7 +34,7 @@ export function applyClientPolicy(
     if (!allowed || isRange) throw new errors.UnauthorizedClient('this client may not use this grant type');
     const params = ctx.oidc.params as Record<string, string | string[] | undefined>;
     // Before a code or refresh token is used up. Our own grants do not declare the parameter.
-    checkResource((ctx.oidc.body as AuthorizationQuery).resource, [params.scope].flat()[0]);
+    resource.checkRequested((ctx.oidc.body as AuthorizationQuery).resource, [params.scope].flat()[0]);
     // oidc-provider rejects a repeated parameter, which is an array, in a later step.
     if (Array.isArray(params.scope)) return true;
     // oidc-provider would reject repeated spaces.

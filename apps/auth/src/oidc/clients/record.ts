@@ -17,7 +17,6 @@ import {
 } from '@bay-booking/records/record';
 import { jsonText, type Queryable, query } from '@bay-booking/service/database/database';
 import { hashSecret } from '@bay-booking/service/secret-box';
-import type { AuditEvent } from '../../audit/audit.ts';
 import {
   findDeleted,
   findDisabled,
@@ -77,10 +76,7 @@ function respond(state: ClientState): Stored<ImportedClient> {
   return { record: { ...record, secretExpiresAt: ends.at(-1) ?? null }, tagged };
 }
 
-export function createClientKind(
-  scopes: ScopeTable,
-  validator: ClientValidator,
-): RecordKind<ImportedClient, AuditEvent> {
+export function createClientKind(scopes: ScopeTable, validator: ClientValidator): RecordKind<ImportedClient> {
   const isOperator = (scope: unknown): boolean => typeof scope === 'string' && operatorScopes(scope, scopes).length > 0;
 
   return {
@@ -175,16 +171,13 @@ export function createClientKind(
       return outcomes;
     },
 
-    async remove(tx, id, context, check) {
-      const [state] = await selectClients(tx, [id]);
-      if (!state) return 'unknown';
-      check(read(state));
-      if (isOperator(state.scope)) return forbidden('', 'an operator cannot be deleted by this API');
+    async remove(tx, { client_id: id, scope }, context) {
+      if (isOperator(scope)) return forbidden('', 'an operator cannot be deleted by this API');
       // Also deletes the grants of users, so that a new client with the same id does not get them.
       await query(tx, 'delete from oidc_artifact where client_id = $1', [id]);
       await query(tx, 'delete from client where id = $1', [id]);
       await storeOperatorEvents(tx, context, [{ kind: 'client.deleted', clientId: id }]);
-      return 'removed';
+      return undefined;
     },
   };
 

@@ -36,7 +36,7 @@ export const clientSettings = {
   features,
 } satisfies Configuration;
 
-/** A new grant type also needs a handler in grants/, registered in provider.ts. */
+/** A new grant type also needs a handler in tokens/grant-types.ts. */
 export const customGrantTypes = ['client_credentials', 'password', 'social_access_token'] as const;
 
 /** Exchanges a device code for tokens (RFC 8628 section 3.4). */

@@ -1,6 +1,14 @@
-// Reads the access token of a userinfo request, and sends error responses (RFC 6750 section 3, RFC 9449 section 7).
+// Reads and verifies the access tokens of requests to our own endpoints, and sends error responses (RFC 6750 section 3,
+// RFC 9449 section 7).
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Request, RequestHandler, Response } from 'express';
+import { errors } from 'oidc-provider';
+import type { AccountStore } from '../../accounts/store.ts';
+import type { RevocationStore } from '../../revocations/store.ts';
+import type { ProviderManager } from '../provider-manager.ts';
+import { splitScope } from '../scopes.ts';
+import { createAccessTokenVerifier, findActive, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
+import type { ProofVerifier } from '../tokens/dpop.ts';
 
 /** Without a token in the request, `error` is undefined (RFC 6750 section 3.1). */
 export interface BearerError {
@@ -14,9 +22,71 @@ export interface BearerError {
   readonly scope?: string;
 }
 
-export interface PresentedToken {
+export const invalidToken: BearerError = {
+  status: 401,
+  error: 'invalid_token',
+  description: 'invalid token provided',
+};
+
+interface PresentedToken {
   readonly scheme: 'Bearer' | 'DPoP';
   readonly token: string;
+}
+
+export type TokenReader = ReturnType<typeof createTokenReader>;
+
+/** Returns a function that finds the claims, client, grant and account of the JWT that a request presents. */
+export function createTokenReader(
+  proofs: ProofVerifier,
+  { findWithMemberships }: Pick<AccountStore, 'findWithMemberships'>,
+  { isRevoked }: Pick<RevocationStore, 'isRevoked'>,
+  { provider, signingKeys }: Pick<ProviderManager, 'provider' | 'signingKeys'>,
+) {
+  return async (request: Request, needed: { readonly audience?: string; readonly scope?: string } = {}) => {
+    const { issuer } = provider();
+    const presented = presentedTokenOf(request);
+    if ('status' in presented) return presented;
+    const { scheme } = presented;
+    const token = await createAccessTokenVerifier({ issuer, keys: signingKeys() })(presented.token);
+    if (!token || (needed.audience ?? token.aud) !== token.aud) return { ...invalidToken, scheme };
+    const bindingError = await findBindingError(proofs, request, presented, token, issuer + request.path);
+    if (bindingError) return bindingError;
+    const { scope } = needed;
+    if (scope !== undefined && !splitScope(token.scope).includes(scope)) {
+      const description = `access token missing ${scope} scope`;
+      return { status: 403, error: 'insufficient_scope', description, scheme, scope } satisfies BearerError;
+    }
+    const active = await findActive(provider(), token, findWithMemberships, isRevoked);
+    return active ? { token, ...active } : { ...invalidToken, scheme };
+  };
+}
+
+/** A bound token needs the scheme DPoP and a proof for `url`, any other token the scheme Bearer. */
+async function findBindingError(
+  proofs: ProofVerifier,
+  request: Request,
+  presented: PresentedToken,
+  { cnf: { jkt } = {}, client_id: clientId }: VerifiedAccessToken,
+  url: string,
+): Promise<BearerError | undefined> {
+  const scheme = 'DPoP';
+  const isBound = jkt !== undefined;
+  if (isBound !== (presented.scheme === scheme)) return { ...invalidToken, scheme };
+  if (!isBound) return undefined;
+  const invalidProof = (description: string) =>
+    ({ status: 401, error: 'invalid_dpop_proof', description, scheme }) as const;
+  const proof = request.get('DPoP');
+  if (proof === undefined) return invalidProof('no DPoP proof provided');
+  try {
+    const verified = await proofs.verify({ proof, method: request.method, url, accessToken: presented.token });
+    if (verified.jkt !== jkt) return { ...invalidToken, description: 'the token is bound to another key', scheme };
+    return (await proofs.isFirstUse(clientId, verified.jti)) ? undefined : invalidProof('DPoP proof was already used');
+  } catch (error) {
+    if (error instanceof errors.InvalidDpopProof) return invalidProof(error.error_description ?? '');
+    if (!(error instanceof errors.UseDpopNonce)) throw error;
+    const description = error.error_description ?? '';
+    return { status: 401, error: error.error, description, nonce: proofs.nextNonce(), scheme };
+  }
 }
 
 export function presentedTokenOf(request: Request): PresentedToken | BearerError {

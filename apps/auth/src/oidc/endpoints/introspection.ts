@@ -1,13 +1,10 @@
 // Serves introspection (RFC 7662) and revocation (RFC 7009) of JWT access tokens, which oidc-provider rejects with
 // `unsupported_token_type` after it has authenticated the client.
 import type { JWK, KoaContextWithOIDC, Provider } from 'oidc-provider';
-import type { AccountStore } from '../../accounts/store.ts';
-import type { Audit } from '../../audit/audit.ts';
-import type { RevocationStore } from '../../revocations/store.ts';
 import { ownMetadataOf, type RegisteredClient } from '../clients/registered-client.ts';
 import { routes } from '../paths.ts';
+import type { ProviderOptions } from '../provider-options.ts';
 import type { Next } from '../request-state.ts';
-import type { ArtifactStore } from '../storage/artifacts.ts';
 import { createAccessTokenVerifier, findActive, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
 
 export function registerJwtIntrospection(
@@ -15,15 +12,10 @@ export function registerJwtIntrospection(
   keys: readonly JWK[],
   {
     artifacts,
-    accounts,
     audit,
     revocations,
-  }: {
-    readonly artifacts: ArtifactStore;
-    readonly accounts: AccountStore;
-    readonly audit: Audit;
-    readonly revocations: RevocationStore;
-  },
+    services,
+  }: Pick<ProviderOptions, 'artifacts' | 'audit' | 'revocations' | 'services'>,
 ): void {
   const verify = createAccessTokenVerifier({ issuer: provider.issuer, keys });
 
@@ -32,7 +24,7 @@ export function registerJwtIntrospection(
     ctx.body =
       token &&
       mayInspect(client, token.client_id) &&
-      (await findActive(provider, token, accounts.findWithMemberships, revocations.isRevoked))
+      (await findActive(provider, token, services.accounts.findWithMemberships, revocations.isRevoked))
         ? { active: true, token_type: token.cnf?.jkt === undefined ? 'Bearer' : 'DPoP', ...token }
         : { active: false };
   };

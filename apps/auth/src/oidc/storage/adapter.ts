@@ -1,26 +1,13 @@
 // Chooses the adapter that stores each kind of oidc-provider's records.
-import type { Database } from '@bay-booking/service/database/database';
 import type { Adapter } from 'oidc-provider';
-import type { ClientStore } from '../../clients/store.ts';
 import { providerMetadata } from '../clients/registered-client.ts';
-import type { ScopeTable } from '../scopes.ts';
+import type { ProviderOptions } from '../provider-options.ts';
 import { orUnavailable } from '../unavailable.ts';
-import type { ArtifactStore } from './artifacts.ts';
-import type { DeviceCodes } from './device-codes.ts';
-import { createGrantAdapter, createSourceAdapter } from './grant-sources.ts';
+import { createGrantAdapter, createRefreshTokenAdapter, createSourceAdapter } from './grant-sources.ts';
 import { createPushedRequestAdapter } from './pushed-requests.ts';
-import { createRefreshTokenAdapter } from './refresh-tokens.ts';
-import { createSessionAdapter, type EndSession } from './sessions.ts';
+import { createSessionAdapter } from './sessions.ts';
 
-export function createAdapter(options: {
-  readonly artifacts: ArtifactStore;
-  readonly clients: ClientStore;
-  readonly deviceCodes: DeviceCodes;
-  readonly scopes: ScopeTable;
-  readonly db: Database;
-  readonly lifetimes: { readonly interaction: number };
-  readonly endSession: EndSession;
-}): (model: string) => Adapter {
+export function createAdapter(options: ProviderOptions): (model: string) => Adapter {
   const { db, artifacts, clients, deviceCodes, scopes, lifetimes, endSession } = options;
   /** Every request reads the database, so a disabled client is rejected at once. */
   const findClient = async (id: string) => {
@@ -34,17 +21,17 @@ export function createAdapter(options: {
         // oidc-provider never writes clients: they are imported, or created in the portal.
         return { ...adapter, find: findClient };
       case 'AuthorizationCode':
-        return createSourceAdapter(model, adapter, { db });
+        return createSourceAdapter(model, adapter, db);
       case 'DeviceCode':
         return deviceCodes.adapter;
       case 'Grant':
         return createGrantAdapter(adapter);
       case 'PushedAuthorizationRequest':
-        return createPushedRequestAdapter(adapter, { db, lifetimes });
+        return createPushedRequestAdapter(adapter, db, lifetimes.interaction);
       case 'RefreshToken':
-        return createRefreshTokenAdapter(createSourceAdapter(model, adapter, { db }), { db });
+        return createRefreshTokenAdapter(createSourceAdapter(model, adapter, db), db);
       case 'Session':
-        return createSessionAdapter(adapter, { db, endSession });
+        return createSessionAdapter(adapter, db, endSession);
       default:
         return adapter;
     }

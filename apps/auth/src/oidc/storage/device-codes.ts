@@ -5,8 +5,15 @@ import { type Database, jsonText } from '@bay-booking/service/database/database'
 import { hashSecret } from '@bay-booking/service/secret-box';
 import { type Adapter, type AdapterPayload, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { queryOrUnavailable, unavailable } from '../unavailable.ts';
-import { columns, placeholders, rejectSecondUse, usedAt, valuesOf, withoutSecrets } from './artifact-row.ts';
-import type { ArtifactStore } from './artifacts.ts';
+import {
+  type ArtifactStore,
+  columns,
+  placeholders,
+  rejectSecondUse,
+  usedAt,
+  valuesOf,
+  withoutSecrets,
+} from './artifacts.ts';
 
 /** In seconds. Each poll that is too early adds 5 s (RFC 8628 section 3.5). */
 export const pollIntervalSeconds = 5;
@@ -148,7 +155,7 @@ const currentContext = (): KoaContextWithOIDC | undefined => Provider.ctx as Koa
 
 const isUserStep = (): boolean => currentContext()?.oidc.route === 'device_resume';
 
-/** The clock of the database has decided (artifact-row.ts). */
+/** The clock of the database has decided (artifacts.ts). */
 const withExpiry = (payload: AdapterPayload, isValid: boolean): AdapterPayload => ({
   ...payload,
   exp: Math.floor(Date.now() / 1000) + (isValid ? 60 : -60),

@@ -1,12 +1,13 @@
 // Reads a code or refresh token together with its grant and its account, because each statement costs more than the
-// rows. The data are those of one moment. Rights that end later in the request end its token too (tokens/claims.ts).
+// rows, and replaces refresh tokens. The data are those of one moment. Rights that end later in the request end its
+// token too (tokens/claims.ts).
 import type { Database } from '@bay-booking/service/database/database';
 import { hashSecret } from '@bay-booking/service/secret-box';
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { type AccountWithMemberships, accountWithMemberships } from '../../accounts/store.ts';
 import { currentRequestState } from '../request-state.ts';
 import { queryOrUnavailable } from '../unavailable.ts';
-import { payloadOf, usedAt } from './artifact-row.ts';
+import { columns, payloadOf, placeholders, rejectSecondUse, usedAt, valuesOf } from './artifacts.ts';
 
 const findStatement = `
   select payload, ${usedAt} as "usedAt",
@@ -22,7 +23,7 @@ interface FoundSource {
   readonly account: AccountWithMemberships | null;
 }
 
-export const createSourceAdapter = (model: string, adapter: Adapter, { db }: { db: Database }): Adapter => ({
+export const createSourceAdapter = (model: string, adapter: Adapter, db: Database): Adapter => ({
   ...adapter,
   async find(id) {
     const [row] = await queryOrUnavailable<FoundSource>(db, findStatement, [model, hashSecret(id)]);
@@ -40,3 +41,31 @@ export const createGrantAdapter = (adapter: Adapter): Adapter => ({
     return found?.jti === id ? payloadOf(found, id, undefined) : adapter.find(id);
   },
 });
+
+/**
+ * Consumes the refresh token with the hash $10 and stores the next one, so either both happen or nothing. Returns no
+ * row if it was used.
+ */
+const rotateStatement = `
+  with used as (
+    update oidc_artifact set consumed_at = clock_timestamp()
+     where model = 'RefreshToken' and id = $10 and consumed_at is null returning 1)
+  insert into oidc_artifact (${columns}) select ${placeholders} from used returning 1 as done`;
+
+export function createRefreshTokenAdapter(adapter: Adapter, db: Database): Adapter {
+  return {
+    ...adapter,
+    /** oidc-provider stores the next token after this, and `upsert` then consumes the used one. */
+    async consume(id) {
+      const state = currentRequestState();
+      if (!state) return adapter.consume(id);
+      state.usedRefreshToken = hashSecret(id);
+    },
+    async upsert(id, payload, expiresIn) {
+      const used = currentRequestState()?.usedRefreshToken;
+      if (used === undefined) return adapter.upsert(id, payload, expiresIn);
+      const values = [...valuesOf('RefreshToken', id, payload, expiresIn), used];
+      rejectSecondUse(await queryOrUnavailable(db, rotateStatement, values));
+    },
+  };
+}

@@ -13,15 +13,13 @@ interface FoundRequest {
   readonly remaining: number;
 }
 
-export function createPushedRequestAdapter(
-  adapter: Adapter,
-  { db, lifetimes }: { db: Database; lifetimes: { readonly interaction: number } },
-): Adapter {
+/** `lifetime` is that of an interaction in seconds. */
+export function createPushedRequestAdapter(adapter: Adapter, db: Database, lifetime: number): Adapter {
   return {
     ...adapter,
-    upsert: (id, { request, ...payload }, expiresIn) => {
+    upsert: (id, { request, ...payload }, expiresIn = 0) => {
       const parameters = decodeJwt(request as string);
-      return adapter.upsert(id, { ...payload, parameters }, (expiresIn ?? 0) + lifetimes.interaction);
+      return adapter.upsert(id, { ...payload, parameters }, expiresIn + lifetime);
     },
     async find(id) {
       const [found] = await queryOrUnavailable<FoundRequest>(
@@ -33,8 +31,8 @@ export function createPushedRequestAdapter(
       );
       if (!found) return undefined;
       // oidc-provider checks `exp` when the browser opens the request, and only `consumed` after the sign-in. The clock
-      // of the database decides (artifact-row.ts).
-      const isValid = found.remaining > lifetimes.interaction;
+      // of the database decides (artifacts.ts).
+      const isValid = found.remaining > lifetime;
       const exp = Math.floor(Date.now() / 1000) + (isValid ? 60 : -1);
       const { parameters, ...payload } = found.payload;
       const request = new UnsecuredJWT(parameters as JWTPayload).encode();

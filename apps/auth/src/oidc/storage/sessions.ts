@@ -6,8 +6,7 @@ import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider';
 import { queueLogoutTokens } from '../../outbox/store.ts';
 import { currentRequestState, type FoundSession } from '../request-state.ts';
 import { queryOrUnavailable } from '../unavailable.ts';
-import { payloadOf, valuesOf, withoutSecrets } from './artifact-row.ts';
-import { upsertStatement } from './artifacts.ts';
+import { payloadOf, upsertStatement, valuesOf, withoutSecrets } from './artifacts.ts';
 
 /** The user of a session that was not used for this time must sign in again. */
 const idleLimit = '2 hours';
@@ -41,10 +40,7 @@ const mergeStatement = `
    where model = 'Session' and uid = $8 and account_id is not distinct from $9 and (id = $1 or $10)
   returning 1 as done`;
 
-export function createSessionAdapter(
-  adapter: Adapter,
-  { db, endSession }: { db: Database; endSession: EndSession },
-): Adapter {
+export function createSessionAdapter(adapter: Adapter, db: Database, endSession: EndSession): Adapter {
   const merge = async (found: FoundSession, id: string, payload: AdapterPayload, expiresIn: number | undefined) => {
     const { authorizations: oldAuthorizations = {}, ...oldFields } = found.payload;
     const { authorizations: newAuthorizations = {}, ...newFields } = payload;

@@ -1,13 +1,12 @@
 // Adds our own claims to access tokens, which then follow RFC 9068: among them, the facilities that the token is for
-// (docs/behaviour-auth.md, "Access tokens"). Finds the account of a token, and defines the claims about a user.
+// (docs/behaviour-auth.md, "Access tokens"). Finds the account and the scopes of a token. Defines the claims of users.
 import { type Configuration, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { AccountStore, AccountWithMemberships } from '../../accounts/store.ts';
 import { type Membership, roleClaims } from '../../facilities/roles.ts';
-import { ownMetadataOf } from '../clients/registered-client.ts';
+import { allowedScopes, checkRequestedScopes, ownMetadataOf } from '../clients/registered-client.ts';
 import { type AuthenticationContext, grantSourceOf, requestState, signInOf } from '../request-state.ts';
-import { isOpenidFamily, type ScopeTable, scopesOfRole, splitScope } from '../scopes.ts';
+import { isOpenidFamily, offlineAccess, type ScopeTable, scopesOfRole, splitScope } from '../scopes.ts';
 import { orUnavailable } from '../unavailable.ts';
-import { limitToAllowedScopes } from './granted-scope.ts';
 import { checkGrantedResource } from './resource-server.ts';
 
 type CustomizeJwt = NonNullable<NonNullable<Configuration['formats']>['customizers']>['jwt'];
@@ -65,15 +64,11 @@ export function claimsOf(account: AccountWithMemberships, amr: readonly string[]
 }
 
 /** The setting `findAccount`. */
-export function createFindAccount({
-  scopes,
-  accounts,
-  facilitiesClaim,
-}: {
-  readonly scopes: ScopeTable;
-  readonly accounts: AccountStore;
-  readonly facilitiesClaim: FacilitiesClaim;
-}): Configuration['findAccount'] {
+export function createFindAccount(
+  scopes: ScopeTable,
+  accounts: AccountStore,
+  facilitiesClaim: FacilitiesClaim,
+): Configuration['findAccount'] {
   return async (ctx, id, token) => {
     const read = requestState(ctx).account;
     const account = read?.id === id ? read : await orUnavailable(() => accounts.findWithMemberships(id));
@@ -96,6 +91,36 @@ export function createFindAccount({
   };
 }
 
+/** Of a stored code or refresh token: the client may have lost a scope since. */
+function limitToAllowedScopes(
+  ctx: KoaContextWithOIDC,
+  token: { kind: string; scope?: string | undefined },
+  scopes: ScopeTable,
+): void {
+  const { client } = ctx.oidc;
+  const allowed = client ? allowedScopes(client) : [];
+  const remaining = splitScope(token.scope).filter((scope) => allowed.includes(scope));
+  // Rule 2 in scopes.ts
+  const valid = remaining.includes('openid') ? remaining : remaining.filter((scope) => !isOpenidFamily(scope));
+  const hasAccessTokenScope = valid.some((scope) => scope !== offlineAccess);
+  if (!hasAccessTokenScope || (token.kind === 'RefreshToken' && !valid.includes(offlineAccess))) {
+    throw new errors.InvalidGrant({ detail: 'the client may not have the granted scopes any more' });
+  }
+  token.scope = valid.join(' ');
+  const requested = splitScope(ctx.oidc.params?.scope as string | undefined);
+  if (client && requested.length > 0) checkRequestedScopes(scopes, client, { requested, issuesIdToken: true });
+}
+
+/** Returns the requested scopes that the user granted (specification, "Scopes" rule 3). */
+export function grantedScope(ctx: KoaContextWithOIDC, requested: string | undefined, audience: string) {
+  const { grant } = ctx.oidc;
+  if (!grant || requested === undefined) return requested;
+  const granted = new Set([...splitScope(grant.getOIDCScope()), ...splitScope(grant.getResourceScope(audience))]);
+  return splitScope(requested)
+    .filter((scope) => granted.has(scope))
+    .join(' ');
+}
+
 /** A longer token would not fit into a header. */
 const maxFacilities = 200;
 
@@ -113,13 +138,7 @@ export type FacilitiesClaim = (
   token: TokenOfFacilities,
 ) => Promise<readonly string[] | undefined>;
 
-export function createFacilitiesClaim({
-  accounts,
-  scopes,
-}: {
-  accounts: AccountStore;
-  scopes: ScopeTable;
-}): FacilitiesClaim {
+export function createFacilitiesClaim(accounts: AccountStore, scopes: ScopeTable): FacilitiesClaim {
   const membershipsOfAccount = async (
     ctx: KoaContextWithOIDC,
     accountId: string,

@@ -1,10 +1,10 @@
-// Verifies DPoP proofs (RFC 9449) where oidc-provider does not: in the grant types of grants/, and at our own userinfo
-// endpoint.
-import { hkdfSync } from 'node:crypto';
+// Verifies DPoP proofs (RFC 9449) where oidc-provider does not: in our own grant types and at our own endpoints. Each
+// proof and each client assertion (RFC 7523) is accepted once.
+import { hash, hkdfSync } from 'node:crypto';
 import { DpopNonceRequired, InvalidDpopProof, verifyDpopProof } from '@bay-booking/service/http/dpop-proof';
-import { errors, type TokenEndpointGrantContext } from 'oidc-provider';
+import { errors, type Provider, type TokenEndpointGrantContext } from 'oidc-provider';
 import type { AuthConfig } from '../../config.ts';
-import type { RecordFirstUse } from './replay-detection.ts';
+import type { ArtifactStore } from '../storage/artifacts.ts';
 
 /** In seconds, as in oidc-provider. */
 const maxAge = 300;
@@ -38,7 +38,7 @@ export interface ProofRequest {
 
 export type ProofVerifier = ReturnType<typeof createProofVerifier>;
 
-export function createProofVerifier({ secret, recordFirstUse }: { secret: Buffer; recordFirstUse: RecordFirstUse }) {
+export function createProofVerifier(secret: Buffer, recordFirstUse: RecordFirstUse) {
   const nonces = createNonces(secret);
   return {
     nextNonce: nonces.next,
@@ -75,4 +75,22 @@ export async function verifyProofOfRequest(
     throw new errors.InvalidGrant({ detail: 'DPoP proof JWT Replay detected' });
   }
   return jkt;
+}
+
+/** The clocks of the instances differ, and an `iat` may be 300 s in the future. */
+const marginSeconds = 600;
+
+/** Resolves to false if the `jti` was used before. `expiresAt` is in seconds since 1970. */
+export type RecordFirstUse = (issuer: string, jti: string, expiresAt: number) => Promise<boolean>;
+
+export const createReplayDetection =
+  (artifacts: Pick<ArtifactStore, 'insertOnce'>): RecordFirstUse =>
+  (issuer, jti, expiresAt) => {
+    const expiresIn = Math.max(0, Math.ceil(expiresAt - Date.now() / 1000)) + marginSeconds;
+    return artifacts.insertOnce('ReplayDetection', hash('sha256', JSON.stringify([issuer, jti])), expiresIn);
+  };
+
+/** oidc-provider looks an identifier up and then stores it, so two concurrent requests could both pass. */
+export function registerReplayDetection(provider: Provider, recordFirstUse: RecordFirstUse): void {
+  (provider.ReplayDetection as { unique: RecordFirstUse }).unique = recordFirstUse;
 }

@@ -37,15 +37,11 @@ interface LogoutResult {
 /** After an hour, the user has probably signed in again. A token that has no `sid` would end the new session too. */
 const maxAgeSeconds = 3_600;
 
-export function createLogoutTokenSender({
-  provider,
-  audit,
-  isReady,
-}: {
-  readonly provider: () => Provider;
-  readonly audit: Pick<Audit, 'record'>;
-  readonly isReady: () => boolean;
-}): OutboxSender {
+export function createLogoutTokenSender(
+  provider: () => Provider,
+  audit: Pick<Audit, 'record'>,
+  isReady: () => boolean,
+): OutboxSender {
   const send = async (clientId: string, accountId: string, sid: string | null): Promise<LogoutResult> => {
     try {
       const client = (await provider().Client.find(clientId)) as (RegisteredClient & LogoutClient) | undefined;

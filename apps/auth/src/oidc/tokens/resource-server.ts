@@ -5,14 +5,8 @@ import { type ScopeTable, splitScope } from '../scopes.ts';
 
 export type ResourceServer = ReturnType<typeof createResourceServer>;
 
-export interface ResourceServerOptions {
-  readonly scopes: ScopeTable;
-  /** Of the Bookings API. */
-  readonly audience: string;
-  readonly issuer: string;
-}
-
-export function createResourceServer({ scopes, audience, issuer }: ResourceServerOptions) {
+/** `audience` is that of the Bookings API. */
+export function createResourceServer(scopes: ScopeTable, audience: string, issuer: string) {
   const managementAudience = `${issuer}/management`;
   const isCustom = (scope: string): boolean => scopes.custom.includes(scope) || scopes.operate.includes(scope);
   const audienceOf = (scope: string): string => (scope === scopes.operateAuth ? managementAudience : audience);
@@ -22,7 +16,6 @@ export function createResourceServer({ scopes, audience, issuer }: ResourceServe
   };
   return {
     audience,
-    managementAudience,
     isCustom,
     /** Returns the audience of a token with this scope. Undefined if it needs none. */
     audienceFor,

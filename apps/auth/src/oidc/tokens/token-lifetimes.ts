@@ -6,13 +6,7 @@ const idToken = 3600;
 
 export type TokenLifetimes = ReturnType<typeof createTokenLifetimes>;
 
-export function createTokenLifetimes({
-  accessTokenTtl,
-  refreshTokenTtl,
-}: {
-  accessTokenTtl: number;
-  refreshTokenTtl: number;
-}) {
+export function createTokenLifetimes(accessTokenTtl: number, refreshTokenTtl: number) {
   return {
     accessToken: (client: RegisteredClient): number => ownMetadataOf(client).access_token_ttl ?? accessTokenTtl,
     code: 60,
