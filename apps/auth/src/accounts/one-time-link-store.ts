@@ -3,7 +3,7 @@
 // A link's token is an HMAC of a random seed. The server can therefore compute the token from the stored seed and mail
 // the link again. A reader of the database does not have the key and cannot.
 import { createHmac } from 'node:crypto';
-import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, queryOne, transaction } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '@bay-booking/service/secret-box';
 import { canonicalName } from '../input/username.ts';
 
@@ -69,14 +69,11 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
       return existing ? tokenOf(existing.seed) : this.issue(link);
     },
 
-    async find(purpose: LinkPurpose, token: string): Promise<LinkOwner | undefined> {
-      const [owner] = await query<LinkOwner>(
-        db,
-        `select l.account_id as "accountId", l.email from one_time_link l where ${isValid}`,
-        [hashSecret(token), purpose],
-      );
-      return owner;
-    },
+    find: (purpose: LinkPurpose, token: string) =>
+      queryOne<LinkOwner>(db, `select l.account_id as "accountId", l.email from one_time_link l where ${isValid}`, [
+        hashSecret(token),
+        purpose,
+      ]),
 
     /**
      * Of several calls at the same time, only one gets the owner. `work` is part of the transaction that deletes the

@@ -1,6 +1,13 @@
 // Reads and writes the rows of accounts for their records.
 import { createReads, type Stored } from '@bay-booking/records/record';
-import { errorCode, jsonText, type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
+import {
+  errorCode,
+  jsonText,
+  type Queryable,
+  query,
+  queryOne,
+  type Transaction,
+} from '@bay-booking/service/database/database';
 import { isoTime, withoutNulls } from '../audit/operator-store.ts';
 import { lockout } from '../config.ts';
 import { accountCounter } from '../guard/failures-store.ts';
@@ -62,10 +69,8 @@ export const accountReads = createReads(rows, respond);
 export const selectAccounts = (on: Queryable, ids: readonly string[]) =>
   query<AccountRow>(on, `select ${recordColumns} from account a where a.id = any ($1)`, [ids]);
 
-export async function findAccount(on: Queryable, name: string): Promise<AccountRow | undefined> {
-  const byName = `select ${moreColumns} from account a where ${rows.byKey}`;
-  return (await query<AccountRow>(on, byName, [canonicalName(name)]))[0];
-}
+export const findAccount = (on: Queryable, name: string) =>
+  queryOne<AccountRow>(on, `select ${moreColumns} from account a where ${rows.byKey}`, [canonicalName(name)]);
 
 /** Returns the ids of the accounts whose user name another account has. */
 export async function findTakenUsernames(tx: Queryable, accounts: readonly AccountInput[]) {

@@ -2,7 +2,14 @@
 //
 // The e-mail address does not identify an account, because it may belong to somebody else.
 import { randomBytes } from 'node:crypto';
-import { type Database, type Queryable, query, Rollback, transaction } from '@bay-booking/service/database/database';
+import {
+  type Database,
+  type Queryable,
+  query,
+  queryOne,
+  Rollback,
+  transaction,
+} from '@bay-booking/service/database/database';
 import type { Audit } from '../audit/audit.ts';
 import { type Account, accountColumns, insertAccount, rolesOfNewUser } from './store.ts';
 
@@ -100,18 +107,13 @@ export function createSocialIdentityStore({ db, audit }: { db: Database; audit: 
 export const mayLinkIdentities = ({ username, email, emailVerified }: Account): boolean =>
   emailVerified || (email === null && !username.includes('@'));
 
-async function findAccountAndRecordUse(
-  db: Database,
-  { provider, subject }: SocialIdentity,
-): Promise<Account | undefined> {
-  const [account] = await query<Account>(
+const findAccountAndRecordUse = (db: Database, { provider, subject }: SocialIdentity) =>
+  queryOne<Account>(
     db,
     `update social_identity s set last_used_at = now() from account a
       where s.provider = $1 and s.subject = $2 and a.id = s.account_id returning ${accountColumns}`,
     [provider, subject],
   );
-  return account;
-}
 
 /** Returns undefined if another request has inserted the identity first. */
 async function createAccount(db: Database, identity: SocialIdentity): Promise<Account | undefined> {

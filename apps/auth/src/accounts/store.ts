@@ -1,6 +1,6 @@
 // Stores the accounts of users and programs (table `account`).
 import { randomBytes } from 'node:crypto';
-import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, queryOne } from '@bay-booking/service/database/database';
 import type { UserMembership } from '../facilities/roles.ts';
 import { canonicalName, readName } from '../input/username.ts';
 
@@ -71,7 +71,7 @@ export const newAccountId = (): string => `acc-${randomBytes(12).toString('base6
 export async function insertAccount(db: Queryable, account: NewAccount): Promise<Account | undefined> {
   const username = readName(account.username);
   const email = account.email === null ? undefined : readName(account.email);
-  const [inserted] = await query<Account>(
+  return queryOne<Account>(
     db,
     `insert into account as a (id, username, name, email, email_verified, kind, roles, password_hash, email_proven_at,
                                username_key, email_key)
@@ -91,23 +91,18 @@ export async function insertAccount(db: Queryable, account: NewAccount): Promise
       email?.key ?? null,
     ],
   );
-  return inserted;
 }
 
 export type AccountStore = ReturnType<typeof createAccountStore>;
 
 export function createAccountStore({ db }: { db: Database }) {
   return {
-    async findById(id: string): Promise<Account | undefined> {
-      const [account] = await query<Account>(db, `select ${accountColumns} from account a where a.id = $1`, [
-        withoutNul(id),
-      ]);
-      return account;
-    },
+    findById: (id: string) =>
+      queryOne<Account>(db, `select ${accountColumns} from account a where a.id = $1`, [withoutNul(id)]),
 
     /** Finds an account together with its roles at facilities, on which most tokens depend. */
     async findWithMemberships(id: string): Promise<AccountWithMemberships | undefined> {
-      const [found] = await query<{ account: AccountWithMemberships }>(
+      const found = await queryOne<{ account: AccountWithMemberships }>(
         db,
         `select ${accountWithMemberships} as account from account a where a.id = $1`,
         [withoutNul(id)],
@@ -115,12 +110,10 @@ export function createAccountStore({ db }: { db: Database }) {
       return found?.account;
     },
 
-    async findByUsername(username: string): Promise<Account | undefined> {
-      const [account] = await query<Account>(db, `select ${accountColumns} from account a where a.username_key = $1`, [
+    findByUsername: (username: string) =>
+      queryOne<Account>(db, `select ${accountColumns} from account a where a.username_key = $1`, [
         canonicalName(username),
-      ]);
-      return account;
-    },
+      ]),
 
     create: (account: NewAccount): Promise<Account | undefined> => insertAccount(db, account),
 

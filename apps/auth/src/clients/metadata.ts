@@ -47,11 +47,7 @@ export type ClientSettings = FromSchema<{
   readonly additionalProperties: false;
 }>;
 
-export const clientSettingNames = [
-  'access_token_ttl',
-  'profile',
-  'skip_consent',
-] as const satisfies (keyof ClientSettings)[];
+export const clientSettingNames = Object.keys(clientSettingSchemas) as readonly (keyof ClientSettings)[];
 
-export const clientSettingsOf = ({ access_token_ttl, profile, skip_consent }: Readonly<Record<string, unknown>>) =>
-  ({ access_token_ttl, profile, skip_consent }) as ClientSettings;
+export const clientSettingsOf = (metadata: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(clientSettingNames.map((name) => [name, metadata[name]])) as ClientSettings;

@@ -1,6 +1,13 @@
 // Stores personal access tokens. Each is a client that belongs to a service account (specification, "Bookings API
 // access").
-import { type Database, jsonText, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import {
+  type Database,
+  jsonText,
+  type Queryable,
+  query,
+  queryOne,
+  transaction,
+} from '@bay-booking/service/database/database';
 import { randomToken } from '@bay-booking/service/secret-box';
 import type { Audit } from '../audit/audit.ts';
 import type { TokenAccess } from './metadata.ts';
@@ -127,14 +134,12 @@ export function createTokenStore({
         [accessTokenTtl, accountId],
       ),
 
-    async find(accountId: string, clientId: string): Promise<PersonalAccessToken | undefined> {
-      const [token] = await query<PersonalAccessToken>(
-        db,
-        `select ${tokenColumns} from client c where c.account_id = $2 and c.id = $3`,
-        [accessTokenTtl, accountId, clientId],
-      );
-      return token;
-    },
+    find: (accountId: string, clientId: string) =>
+      queryOne<PersonalAccessToken>(db, `select ${tokenColumns} from client c where c.account_id = $2 and c.id = $3`, [
+        accessTokenTtl,
+        accountId,
+        clientId,
+      ]),
 
     /** The old secrets work for another `overlapSeconds`. */
     async rotate(clientId: string, overlapSeconds: number, actor: Actor): Promise<NewSecret | { error: 'not-found' }> {
@@ -171,8 +176,8 @@ export function createTokenStore({
 }
 
 /** Returns undefined if there is no such personal access token, or if it was revoked already. */
-export async function revokeToken(tx: Queryable, clientId: string) {
-  const [revoked] = await query<{ name: string; accountId: string; facilityIds: readonly string[] }>(
+export const revokeToken = (tx: Queryable, clientId: string) =>
+  queryOne<{ name: string; accountId: string; facilityIds: readonly string[] }>(
     tx,
     `update client c set disabled_at = now()
       where c.id = $1 and c.kind = 'personal-access-token' and ${isActiveClient}
@@ -180,8 +185,6 @@ export async function revokeToken(tx: Queryable, clientId: string) {
         array(select m.facility_id from ${tokenFacilities} order by 1) as "facilityIds"`,
     [clientId],
   );
-  return revoked;
-}
 
 /** Whether the client is a personal access token all of whose facilities are disabled. */
 export async function isDisabledEverywhere(on: Queryable, clientId: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 // Reads the audit trail of operators, invitations and personal access tokens, and withdraws invitations.
 import { textSchema } from '@bay-booking/common/text';
 import type { Fields } from '@bay-booking/records/record';
-import { type Queryable, query } from '@bay-booking/service/database/database';
+import { type Queryable, queryOne } from '@bay-booking/service/database/database';
 import { createFilteredList } from '@bay-booking/service/page-statements';
 import { isActiveClient } from '../clients/store.ts';
 import { canonicalName } from '../input/username.ts';
@@ -33,15 +33,13 @@ export const listInvitations = createFilteredList<object>({
 });
 
 /** Returns undefined if the invitation was accepted or withdrawn. */
-export async function deleteInvitation(tx: Queryable, id: string) {
-  const [withdrawn] = await query<{ facilityId: string; email: string; role: string }>(
+export const deleteInvitation = (tx: Queryable, id: string) =>
+  queryOne<{ facilityId: string; email: string; role: string }>(
     tx,
     `update invitation set withdrawn_at = now() where id = $1 and accepted_at is null and withdrawn_at is null
      returning facility_id as "facilityId", email, role`,
     [id],
   );
-  return withdrawn;
-}
 
 /** A token is for a facility where its account has a role, unless the token is limited to others. */
 export const listTokens = createFilteredList<object>({

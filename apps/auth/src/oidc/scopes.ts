@@ -58,12 +58,7 @@ export const normaliseScope = (scope: string): string => splitScope(scope).join(
 
 export const isOpenidFamily = (scope: string): boolean => openidFamily.includes(scope);
 
-export interface ScopeError {
-  readonly description: string;
-  /** Space-separated. */
-  readonly scope: string;
-}
-
+/** `scope` in the result is space-separated. */
 export function findScopeError(
   table: ScopeTable,
   request: {
@@ -73,7 +68,7 @@ export function findScopeError(
     /** Whether the description names the scopes that are allowed. */
     namesAllowed?: boolean;
   },
-): ScopeError | undefined {
+): { description: string; scope: string } | undefined {
   const { requested, allowed, issuesIdToken, namesAllowed } = request;
   if (requested.length === 0) return { description: 'scope is missing', scope: '' };
   const unknown = requested.filter((scope) => !table.known.includes(scope));
