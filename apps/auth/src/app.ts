@@ -63,8 +63,6 @@ import { createServices } from './services.ts';
 import { createKeyStore } from './signing-keys/store.ts';
 import { createSocialProviders } from './social/settings.ts';
 
-export type AuthApp = Awaited<ReturnType<typeof createApp>>;
-
 interface AppDependencies {
   readonly config: AuthConfig;
   readonly logger: Logger;
