@@ -144,7 +144,7 @@ describeInChromium('the desk', () => {
     await results.nth(1).getByRole('button').click();
     await fill(page, { Name: 'Party' });
     await press(page, 'Book');
-    await expectToast(page, '3 bookings were made.');
+    await expectToast(page, `3 bookings were made. The first: ${day}`);
     await press(page, 'Day after');
     const bays = ['Bay 1', 'Bay 2', 'Bay 3'];
     await expectNames(

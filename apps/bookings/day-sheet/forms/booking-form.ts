@@ -94,8 +94,9 @@ export function openNewBooking({ day }: FormContext, initial: ProposedBooking, d
     await makeBookings(bookings);
     const [first] = bookings;
     const isOfDay = first && Date.parse(first.startDate) < day.end && Date.parse(first.endDate) > day.start;
-    if (bookings.length > 1) notify(`${bookings.length} bookings were made.`);
-    else notify(isOfDay || !first ? 'Booked.' : `Booked: ${rangeOf(first, day)}.`);
+    const when = isOfDay || !first ? undefined : rangeOf(first, day);
+    if (bookings.length > 1) notify(`${bookings.length} bookings were made.${when ? ` The first: ${when}.` : ''}`);
+    else notify(when ? `Booked: ${when}.` : 'Booked.');
   }
 
   /** Shows which times are not free, and offers the others. Returns whether all are free. */

@@ -33,6 +33,7 @@ export function openFindTime(context: FormContext, _original: undefined, draft?:
       ],
       submitLabel: 'Find times',
       save: async (values) => {
+        form.showBelow();
         const wish = readWish(values);
         const [first = date, last = first] = [wish.dates[0], wish.dates.at(-1)];
         const interval = {
