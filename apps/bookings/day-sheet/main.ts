@@ -57,7 +57,10 @@ async function start(): Promise<void> {
   if (locations.length === 0)
     return show(
       'No range',
-      h('p', 'Your account belongs to no range, or to one that requires a second factor. Ask its owner to invite you.'),
+      h(
+        'p',
+        'Your account belongs to no range, or your range requires a second factor. The owner of a range can invite you.',
+      ),
       signInButton(place, 'Sign in with a second factor', { acrValues: '2', reduced: false }),
     );
   await showDays(me, locations, place);

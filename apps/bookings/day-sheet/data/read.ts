@@ -15,17 +15,25 @@ interface ReadDay {
 /** Keeps the query string of a search short enough for every proxy, and a full day of these bays on one page. */
 const baysPerSearch = 50;
 
-/** Finds the bookings that overlap the times. */
+/** Finds the bookings that overlap the times, `limit` at most. */
 export async function findBookings(
   on: BookingsClient,
   bayIds: readonly string[],
   { startDate, endDate }: Pick<Period, 'startDate'> & Partial<Period>,
+  limit = Number.POSITIVE_INFINITY,
 ): Promise<SheetBooking[]> {
   const times = { startDate, ...(endDate !== undefined && { endDate }) };
   const chunks = Map.groupBy(bayIds, (_, index) => Math.floor(index / baysPerSearch)).values();
   // With `locationIds` instead, the search would omit bookings over midnight.
-  const search = (chunk: string[]) => on.bookings.search({ bayIds: chunk, ...times, pageSize: 1_000 }).toArray();
-  return (await Promise.all(chunks.map(search))).flat();
+  const found: SheetBooking[] = [];
+  const read = async (chunk: string[]) => {
+    for await (const booking of on.bookings.search({ bayIds: chunk, ...times, pageSize: 1_000 })) {
+      if (found.length >= limit) return;
+      found.push(booking);
+    }
+  };
+  await Promise.all(chunks.map(read));
+  return found;
 }
 
 const findClosures = (location: BookingLocation, interval: Interval): Promise<Closure[]> =>

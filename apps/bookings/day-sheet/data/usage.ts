@@ -49,13 +49,8 @@ export async function downloadCsv(request: UsageRequest, { items, labelOf }: Usa
   // The brackets tell the service that a comma is part of the id.
   for (const id of locationIds) search.append('locationIds[]', id);
   const csv = await requestText(`/api/booking-usage?${search}`, 'text/csv');
-  const isOfIds = by === 'bay' || by === 'client';
-  const text = isOfIds
-    ? addNames(
-        csv,
-        items.map(({ key }) => labelOf(key)),
-      )
-    : csv;
+  const labels = items.map(({ key }) => labelOf(key));
+  const text = by === 'bay' || by === 'client' ? addNames(csv, labels) : csv;
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([text], { type: 'text/csv;charset=utf-8' }));
   link.download = `usage-by-${by}-${usageDates(usage, request.date).from}.csv`;

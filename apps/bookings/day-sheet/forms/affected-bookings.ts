@@ -8,6 +8,8 @@ import { bayNameOf, type Day, nameOf, type SheetBooking } from '../day/day.ts';
 import { rangeOf } from '../day/time.ts';
 import { h, link, listOf } from '../dom.ts';
 
+const maxListed = 200;
+
 /** `title` says which bookings these are. */
 export function listBookings(
   title: string,
@@ -19,16 +21,22 @@ export function listBookings(
     const label = listOf(nameOf(booking), bayNameOf(day, booking.bayId), rangeOf(booking, day));
     return h('li', ...(open ? [link(label, () => open(booking))] : label));
   };
-  const summary = `${title}: ${bookings.length}. They stay until you move or cancel them.`;
-  return h('div', { role: 'status' }, h('p', summary), h('ul', ...bookings.map(itemOf)));
+  const [count, more] = [bookings.length, bookings.length - maxListed];
+  const summary = `${title}: ${count}. They stay until you move or cancel them.`;
+  const items = bookings.slice(0, maxListed).map(itemOf);
+  const rest = more > 0 && h('p', `${more} later bookings are not listed.`);
+  return h('div', { role: 'status' }, h('p', summary), h('ul', ...items), rest);
 }
 
+const maxCompared = 20_000;
+
 /** Finds the bookings that have not ended and would be outside the opening hours. */
-export async function findOutside(day: Day, hours: SetOpeningHours): Promise<SheetBooking[]> {
+export async function findOutside(day: Day, hours: SetOpeningHours) {
   const schedule = createSchedule({ exceptions: [], ...hours }, day.timeZone);
   const ids = day.bays.map(({ id }) => id);
-  const found = await findBookings(api, ids, { startDate: new Date().toISOString() });
-  return found
+  const found = await findBookings(api, ids, { startDate: new Date().toISOString() }, maxCompared);
+  const outside = found
     .filter((booking) => !schedule.isOpenThroughout(intervalOf(booking)))
     .sort((a, b) => a.startDate.localeCompare(b.startDate));
+  return { outside, isComplete: found.length < maxCompared };
 }

@@ -13,7 +13,7 @@ import { describeChoice } from './offers.ts';
 /** The API answers for 32 days at once. A time on the last day can end on the next one. */
 const maxDays = 30;
 
-export function openFindTime(context: FormContext, _original: undefined, draft?: FormDraft): void {
+export function openFindTime(context: FormContext, draft?: FormDraft): void {
   const { day } = context;
   const today = dateAt(Date.now(), day.timeZone);
   const date = day.date > today ? day.date : today;

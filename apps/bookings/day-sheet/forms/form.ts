@@ -7,6 +7,20 @@ import { drafts, type FormDraft } from '../sign-in.ts';
 
 type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
+/** The type of an input, `select`, `textarea`, or `checkboxes` for several choices. */
+type FieldType =
+  | 'text'
+  | 'tel'
+  | 'email'
+  | 'datetime-local'
+  | 'date'
+  | 'time'
+  | 'number'
+  | 'select'
+  | 'checkboxes'
+  | 'checkbox'
+  | 'textarea';
+
 export interface FieldOptions {
   /** The choices of `select` and `checkboxes`. */
   readonly options?: readonly (readonly [value: string, label: string])[];
@@ -42,9 +56,8 @@ interface DialogOptions {
 
 export type Form = ReturnType<typeof openForm>;
 
-/** `type` is that of an input, or `select`, `textarea`, `checkbox`, or `checkboxes` for several choices. */
 export function formField(
-  type: string,
+  type: FieldType,
   name: string,
   label: string,
   value: string | readonly string[] | boolean = '',

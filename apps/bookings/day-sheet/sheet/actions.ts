@@ -79,7 +79,7 @@ export function createActions(day: Day, { scopes, subject }: Me, reload: () => v
   /** The buttons that change something. */
   const editing = [
     mayWrite && button('New booking', newBooking, { class: 'primary' }),
-    mayWrite && button('Find a time', () => openFindTime(contextNow(), undefined)),
+    mayWrite && button('Find a time', () => openFindTime(contextNow())),
     mayClose && button('Close bays', closeBays),
     mayClose && button('Opening hours', () => openHours(contextNow(), day.hours)),
     mayClose && button('Bays', () => openBays(contextNow())),
@@ -96,7 +96,7 @@ export function createActions(day: Day, { scopes, subject }: Me, reload: () => v
 /** By the kinds of drafts. */
 const restorable = {
   new: openNewBooking,
-  find: openFindTime,
+  find: (context: FormContext, _original: unknown, draft: FormDraft) => openFindTime(context, draft),
   booking: openBooking,
   closure: openClosure,
   bay: openBay,

@@ -1,5 +1,5 @@
 // Finds bookings of all days by name, reference, phone, note or other metadata.
-import type { BookingLocation } from '@bay-booking/client';
+import type { BookingLocation, BookingSearch } from '@bay-booking/client';
 import { api } from '../api.ts';
 import { customerTexts } from '../day/customer.ts';
 import { type Day, nameOf, type SheetBooking } from '../day/day.ts';
@@ -14,21 +14,28 @@ const windowMs = 400 * dayMs;
 const maxWindows = 10;
 const pageSize = 100;
 
-/** Yields the upcoming bookings from now on, or the past ones from now back. */
+/** Yields the upcoming bookings from now on, or the past ones from now back. Reads one page at a time. */
 async function* find(text: string, isActive: boolean): AsyncGenerator<SheetBooking> {
+  const search = async (query: BookingSearch) =>
+    (await api.request('searchBookings', { query: { isActive, pageSize, ...query } })).data;
   const now = Date.now();
   const seen = new Set<string>();
   for (let window = 0; window < maxWindows; window += 1) {
     const [near, far] = [window, window + 1].map((count) =>
       new Date(now + (isActive ? count : -count) * windowMs).toISOString(),
     ) as [string, string];
-    const times = { startDate: isActive ? near : far, endDate: isActive ? far : near };
-    const found = await api.bookings.search({ text, isActive, ...times, pageSize: 1_000 }).toArray();
-    // A booking over the end of a window is in two of them.
-    yield* (isActive ? found : found.toReversed()).filter(({ id }) => !seen.has(id));
-    for (const { id } of found) seen.add(id);
-    const beyond = { isActive, pageSize: 1, ...(isActive ? { startDate: far } : { endDate: far }) };
-    if ((await api.request('searchBookings', { query: beyond })).data.total === 0) return;
+    const query = { text, startDate: isActive ? near : far, endDate: isActive ? far : near };
+    const first = await search(query);
+    for (let number = 1; number <= first.pageCount; number += 1) {
+      const page = isActive ? number : first.pageCount + 1 - number;
+      const { items } = page === 1 ? first : await search({ ...query, page });
+      // A booking over the end of a window is in two of them.
+      const added = items.filter(({ id }) => !seen.has(id));
+      for (const { id } of added) seen.add(id);
+      yield* isActive ? added : added.toReversed();
+    }
+    const beyond = await search({ pageSize: 1, ...(isActive ? { startDate: far } : { endDate: far }) });
+    if (beyond.total === 0) return;
   }
 }
 

@@ -72,10 +72,11 @@ export function openHours(context: FormContext, original: OpeningHours, draft?: 
 
   /** Shows the bookings outside the new hours. Returns whether there are any. */
   async function showOutside(change: SetOpeningHours): Promise<boolean> {
-    const outside = await findOutside(day, change);
-    if (outside.length === 0) return false;
+    const { outside, isComplete } = await findOutside(day, change);
+    if (outside.length === 0 && isComplete) return false;
     seen = JSON.stringify(change);
-    form.showBelow(listBookings('Nothing is saved yet. Bookings outside the new hours', outside, day));
+    const title = `Nothing is saved yet. Bookings outside the new hours${isComplete ? '' : ' (there may be more)'}`;
+    form.showBelow(listBookings(title, outside, day));
     form.setSubmitLabel('Save anyway');
     return true;
   }
