@@ -4,7 +4,15 @@ import { createHash } from 'node:crypto';
 import type { EndpointRequest, EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ApiError, ErrorOptions } from '@bay-booking/common/errors';
 import { isObject } from '@bay-booking/common/validation';
-import { type Database, errorCode, type Queryable, query, send, type Transaction } from './database/database.ts';
+import {
+  type Database,
+  errorCode,
+  type Queryable,
+  query,
+  queryOne,
+  send,
+  type Transaction,
+} from './database/database.ts';
 
 /** How long a response is stored (docs/behaviour.md, "Idempotency keys"). */
 const lifetimeMilliseconds = 24 * 3_600_000;
@@ -153,7 +161,7 @@ function splitResponse(response: string): readonly [head: string, body: string] 
 }
 
 async function findStored(on: Queryable, id: string, now: Date): Promise<StoredResponse | undefined> {
-  return (await query<StoredResponse>(on, findResponse, [id, expiryLimit(now)]))[0];
+  return queryOne<StoredResponse>(on, findResponse, [id, expiryLimit(now)]);
 }
 
 export class KeyConflict extends Error {

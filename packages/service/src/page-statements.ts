@@ -1,6 +1,6 @@
 // Reads one page of the rows of a static statement, and their total. Builds the conditions of filters.
 import { type PageRequest, readPage } from '@bay-booking/common/page';
-import { type Queryable, query } from './database/database.ts';
+import { type Queryable, query, queryOne } from './database/database.ts';
 
 export interface PagedStatement {
   readonly columns: string;
@@ -21,7 +21,7 @@ export function queryPage<Row extends object>(
   return readPage(
     page,
     (...limits) => query<Row>(db, rows, [...filter, ...limits]),
-    async () => (await query<{ total: number }>(db, `select count(*)::int as total ${from}`, filter))[0]?.total ?? 0,
+    async () => (await queryOne<{ total: number }>(db, `select count(*)::int as total ${from}`, filter))?.total ?? 0,
   );
 }
 

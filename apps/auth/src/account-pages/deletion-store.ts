@@ -1,5 +1,5 @@
 // Deletes an account with everything that names the person, also in the audit trail, the outbox and invitations.
-import { type Database, type Queryable, query, transaction } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, queryOne, transaction } from '@bay-booking/service/database/database';
 import type { Account } from '../accounts/store.ts';
 import { type AuditEvent, storeEvents } from '../audit/audit.ts';
 import { findSolelyOwned, lockMembers, type OwnedFacility } from '../facilities/membership-store.ts';
@@ -22,7 +22,7 @@ export const deleteAccount = (db: Database, id: string, mail?: MailDeletion): Pr
 
 export async function deleteAccountWithin(tx: Queryable, id: string, mail?: MailDeletion): Promise<Deletion> {
   await lockMembers(tx, [id]);
-  const [person] = await query<Person>(
+  const person = await queryOne<Person>(
     tx,
     'select username, email, email_verified as "emailVerified" from account where id = $1',
     [id],

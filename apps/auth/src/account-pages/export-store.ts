@@ -1,5 +1,5 @@
 // Reads what is stored about an account, for the page that exports it.
-import { type Database, query } from '@bay-booking/service/database/database';
+import { type Database, query, queryOne } from '@bay-booking/service/database/database';
 
 /** Each list has only the newest entries, up to this number. */
 const maxEntries = 10_000;
@@ -29,7 +29,7 @@ const sections = {
 };
 
 export async function exportAccount(db: Database, id: string) {
-  const [account] = await query(
+  const account = await queryOne(
     db,
     `select id, username, name, email, email_verified as "emailVerified", kind, roles, created_at as "createdAt",
             updated_at as "updatedAt", password_hash is not null as "hasPassword"

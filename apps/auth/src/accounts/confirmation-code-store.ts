@@ -1,6 +1,6 @@
 // Mails a code that a user without a password needs to confirm a sign-in. A code belongs to one session.
 import { createHmac, randomInt } from 'node:crypto';
-import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, queryOne } from '@bay-booking/service/database/database';
 import type { AuthConfig } from '../config.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import { confirmationCodeEmail } from '../outbox/email-templates.ts';
@@ -76,7 +76,7 @@ export function createConfirmationCodes({ db, config, mailer, limit }: Confirmat
      * many wrong codes were entered.
      */
     async check(owner: CodeOwner, code: string): Promise<'right' | 'wrong' | 'ended'> {
-      const [tried] = await query<{ isRight: boolean }>(
+      const tried = await queryOne<{ isRight: boolean }>(
         db,
         `update confirmation_code set tries = tries + (code_hmac <> all ($3::text[]))::int where ${isValid}
          returning code_hmac = any ($3::text[]) as "isRight"`,

@@ -59,7 +59,7 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
 
     /** Extends the lifetime of the link that was sent to this address, or else creates one. Returns its token. */
     async repeat(link: NewLink): Promise<string> {
-      const [existing] = await query<{ seed: string }>(
+      const existing = await queryOne<{ seed: string }>(
         db,
         `update one_time_link set expires_at = now() + make_interval(secs => $4)
           where account_id = $1 and purpose = $2 and email_key = $3 and expires_at > now()
@@ -85,7 +85,7 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
       work: (tx: Queryable, owner: LinkOwner) => Promise<boolean>,
     ): Promise<LinkOwner | undefined> =>
       transaction(db, async (tx) => {
-        const [owner] = await query<LinkOwner>(
+        const owner = await queryOne<LinkOwner>(
           tx,
           `delete from one_time_link l where ${isValid} returning l.account_id as "accountId", l.email`,
           [hashSecret(token), purpose],

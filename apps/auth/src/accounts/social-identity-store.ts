@@ -52,7 +52,7 @@ export function createSocialIdentityStore({ db, audit }: { db: Database; audit: 
 
     /** Returns `taken` if the identity belongs to another account, `unconfirmed` if `mayLinkIdentities` is false. */
     async link(accountId: string, identity: SocialIdentity): Promise<'linked' | 'taken' | 'unconfirmed'> {
-      const [account] = await query<Account>(db, `select ${accountColumns} from account a where a.id = $1`, [
+      const account = await queryOne<Account>(db, `select ${accountColumns} from account a where a.id = $1`, [
         accountId,
       ]);
       if (!account || !mayLinkIdentities(account)) return 'unconfirmed';
@@ -76,7 +76,7 @@ export function createSocialIdentityStore({ db, audit }: { db: Database; audit: 
      */
     async unlink(accountId: string, provider: string, subject: string): Promise<'unlinked' | 'last' | 'none'> {
       return transaction(db, async (tx) => {
-        const [account] = await query<{ hasPassword: boolean }>(
+        const account = await queryOne<{ hasPassword: boolean }>(
           tx,
           'select password_hash is not null as "hasPassword" from account where id = $1 for update',
           [accountId],

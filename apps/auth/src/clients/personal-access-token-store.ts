@@ -106,7 +106,7 @@ export function createTokenStore({
       const created = await transaction(db, async (tx) => {
         // The lock makes parallel requests wait. Otherwise, they could together create too many tokens.
         await query(tx, 'select 1 as locked from account where id = $1 for no key update', [accountId]);
-        const [row] = await query<{ active: number }>(
+        const row = await queryOne<{ active: number }>(
           tx,
           `select count(*)::int as active from client c where c.account_id = $1 and ${isActiveClient}`,
           [accountId],
@@ -145,7 +145,7 @@ export function createTokenStore({
     async rotate(clientId: string, overlapSeconds: number, actor: Actor): Promise<NewSecret | { error: 'not-found' }> {
       const clientSecret = newClientSecret();
       const rotated = await transaction(db, async (tx) => {
-        const [found] = await query<{ name: string }>(
+        const found = await queryOne<{ name: string }>(
           tx,
           `select coalesce(name, '') as name from client
             where id = $1 and account_id = $2 and disabled_at is null for update`,
@@ -162,7 +162,7 @@ export function createTokenStore({
 
     /** Returns false if the account has no such token, or if the token is already revoked. */
     async revoke(clientId: string, actor: Actor): Promise<boolean> {
-      const [revoked] = await query<{ name: string }>(
+      const revoked = await queryOne<{ name: string }>(
         db,
         `update client set disabled_at = now()
           where id = $1 and account_id = $2 and disabled_at is null returning coalesce(name, '') as name`,
@@ -188,7 +188,7 @@ export const revokeToken = (tx: Queryable, clientId: string) =>
 
 /** Whether the client is a personal access token all of whose facilities are disabled. */
 export async function isDisabledEverywhere(on: Queryable, clientId: string): Promise<boolean> {
-  const [row] = await query<{ isDisabled: boolean | null }>(
+  const row = await queryOne<{ isDisabled: boolean | null }>(
     on,
     `select bool_and(f.disabled_at is not null) as "isDisabled"
        from client c, ${tokenFacilities} join facility f on f.id = m.facility_id where c.id = $1`,

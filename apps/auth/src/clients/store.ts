@@ -1,6 +1,6 @@
 // Reads clients, and replaces their secrets (tables `client`, `client_secret`).
 import { isStorable } from '@bay-booking/common/text';
-import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, queryOne } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '@bay-booking/service/secret-box';
 import type { Membership } from '../facilities/roles.ts';
 import type { StoredClient } from './metadata.ts';
@@ -48,7 +48,7 @@ export function createClientStore({ db }: { readonly db: Database }) {
   return {
     async findActive(id: string): Promise<ActiveClient | undefined> {
       if (!isStorable(id)) return undefined;
-      const [found] = await query<{ client: ActiveClient }>(db, activeClientQuery, [id]);
+      const found = await queryOne<{ client: ActiveClient }>(db, activeClientQuery, [id]);
       return found?.client;
     },
 

@@ -1,5 +1,5 @@
 // Stores and uses up the codes of second factors: the secrets of authenticator apps, and recovery codes.
-import { type Database, type Queryable, query } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, queryOne } from '@bay-booking/service/database/database';
 import { createSecretBox } from '@bay-booking/service/secret-box';
 import type { HashedCodes } from '../accounts/record-schema.ts';
 import { hashRecoveryCode, stepOfCode } from './codes.ts';
@@ -31,7 +31,7 @@ export const decryptSecret = (encrypted: string, accountId: string, encryptionKe
   createSecretBox(encryptionKeys).decrypt(encrypted, ownerOf(accountId));
 
 export async function findSecret(on: Queryable, accountId: string, encryptionKeys: readonly Buffer[]) {
-  const [app] = await query<{ secret: string }>(
+  const app = await queryOne<{ secret: string }>(
     on,
     'select secret_encrypted as secret from authenticator_app where account_id = $1',
     [accountId],
@@ -58,7 +58,7 @@ export async function useAuthenticatorCode(
 }
 
 export async function useRecoveryCode(db: Database, accountId: string, code: string): Promise<boolean> {
-  const [row] = await query<{ salt: Buffer }>(db, 'select salt from recovery_code where account_id = $1 limit 1', [
+  const row = await queryOne<{ salt: Buffer }>(db, 'select salt from recovery_code where account_id = $1 limit 1', [
     accountId,
   ]);
   if (!row) return false;

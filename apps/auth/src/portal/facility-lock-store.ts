@@ -1,5 +1,5 @@
 // Locks a facility before its members or invitations change, and reads the role of the user who makes the change.
-import { type Queryable, query } from '@bay-booking/service/database/database';
+import { type Queryable, query, queryOne } from '@bay-booking/service/database/database';
 import type { FacilityRole } from '../facilities/roles.ts';
 import { isManaging, type ManagingRole } from './rules.ts';
 
@@ -14,7 +14,7 @@ export async function lockFacilityAs(
 ): Promise<ManagingRole | undefined> {
   // Does not block transactions that insert rows which reference the facility.
   await query(tx, 'select 1 as locked from facility where id = $1 for no key update', [facilityId]);
-  const [row] = await query<{ role: FacilityRole }>(
+  const row = await queryOne<{ role: FacilityRole }>(
     tx,
     `select m.role from membership m join account a on a.id = m.account_id and a.disabled_at is null
        join facility f on f.id = m.facility_id and f.disabled_at is null

@@ -1,5 +1,11 @@
 // Locks bays, and reads everything that decides whether one can be booked: rules, closures, bookings and holds.
-import { type Database, type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
+import {
+  type Database,
+  type Queryable,
+  query,
+  queryOne,
+  type Transaction,
+} from '@bay-booking/service/database/database';
 import { findSchedule } from '../opening-hours/cached-schedule.ts';
 import type { OpeningHours } from '../opening-hours/hours.ts';
 import { type Interval, intervalOf, type Period } from '../time/interval.ts';
@@ -113,7 +119,7 @@ select id, is_location as "isLocation", (
 
 /** Returns the time of the database. Its clock decides when holds expire. */
 export async function readClock(db: Queryable): Promise<string> {
-  const [row] = await query<{ now: string }>(db, 'select clock_timestamp()::timestamptz(3) as now');
+  const row = await queryOne<{ now: string }>(db, 'select clock_timestamp()::timestamptz(3) as now');
   if (!row) throw new Error('the database returned no time');
   return row.now;
 }

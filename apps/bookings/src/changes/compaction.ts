@@ -4,7 +4,7 @@
 // reader that continues after the highest number would miss a lower number that is committed later. Changes are
 // therefore committed without a number and numbered later under a lock of the facility
 // (docs/decisions.md).
-import { type Database, query, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { type Database, query, queryOne, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { checkNotRestored, handleRestore } from './restore.ts';
 
 /** Returns no row if another transaction has locked the facility (database/locks.ts). */
@@ -58,7 +58,7 @@ const maxBatches = 10;
  */
 export async function compactFacility(tx: Transaction, facilityId: string, batchSize = defaultBatchSize) {
   await checkNotRestored(tx);
-  const [batch] = await query<{ changes: number }>(tx, compactStatement(batchSize), [facilityId]);
+  const batch = await queryOne<{ changes: number }>(tx, compactStatement(batchSize), [facilityId]);
   return batch?.changes === batchSize;
 }
 
@@ -71,7 +71,7 @@ export async function compactChanges(db: Database, batchSize = defaultBatchSize)
     let isFull = true;
     for (let batch = 0; isFull && batch < maxBatches; batch += 1)
       isFull = await transaction(db, async (tx) => {
-        const [locked] = await query(tx, tryLockStatement, [id]);
+        const locked = await queryOne(tx, tryLockStatement, [id]);
         return locked !== undefined && (await compactFacility(tx, id, batchSize));
       });
     hasMore ||= isFull;

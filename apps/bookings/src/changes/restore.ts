@@ -6,7 +6,7 @@ import {
   type Database,
   markAsUnavailable,
   type Queryable,
-  query,
+  queryOne,
   send,
   transaction,
 } from '@bay-booking/service/database/database';
@@ -23,14 +23,14 @@ const raiseNumbers = `update facility set change_number = greatest(change_number
 const storeIdentity = `update database_identity set value = ${currentValue}, first_number = $1`;
 
 async function isRestored(on: Queryable): Promise<boolean> {
-  return (await query<{ isRestored: boolean }>(on, isRestoredStatement))[0]?.isRestored === true;
+  return (await queryOne<{ isRestored: boolean }>(on, isRestoredStatement))?.isRestored === true;
 }
 
 /** Raises the change numbers of all facilities if the database was restored. */
 export async function handleRestore(db: Database): Promise<void> {
   if (!(await isRestored(db))) return;
   await transaction(db, async (tx) => {
-    const [row] = await query<{ number: string }>(tx, lockStatement);
+    const row = await queryOne<{ number: string }>(tx, lockStatement);
     if (!(await isRestored(tx))) return;
     send(tx, raiseNumbers, [row?.number]);
     send(tx, storeIdentity, [row?.number]);

@@ -1,6 +1,13 @@
 // Reads and writes closures: times when bays, or all bays of a location, cannot be booked.
 import type { PageRequest } from '@bay-booking/common/page';
-import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
+import {
+  type Database,
+  query,
+  queryOne,
+  send,
+  type Transaction,
+  transaction,
+} from '@bay-booking/service/database/database';
 import { type NewResponse, storeResponse } from '@bay-booking/service/idempotency';
 import { queryPage } from '@bay-booking/service/page-statements';
 import { lockFacility, lockPlaces, type Places } from '../database/locks.ts';
@@ -59,7 +66,7 @@ export type ClosureStore = ReturnType<typeof createClosureStore>;
 
 export function createClosureStore(db: Database) {
   async function find(facilities: readonly string[], id: string): Promise<ClosureRow | undefined> {
-    return (await query<ClosureRow>(db, findClosure, [facilities, id]))[0];
+    return queryOne<ClosureRow>(db, findClosure, [facilities, id]);
   }
 
   /** Locks a closure before its bays, unlike all other rows. Only requests that change this closure wait for it. */
@@ -109,7 +116,7 @@ export function createClosureStore(db: Database) {
         // Citus cannot change the facility of a row.
         send(tx, deleteClosure, [facilityId, id]);
         send(tx, insertClosure, valuesOf(replacement));
-        const [row] = await query<ClosureRow>(tx, findClosure, [[replacement.facilityId], id]);
+        const row = await queryOne<ClosureRow>(tx, findClosure, [[replacement.facilityId], id]);
         return row;
       }),
 
@@ -132,7 +139,7 @@ export function createClosureStore(db: Database) {
  */
 async function checkNumber(tx: Transaction, { facilityId, id, endDate }: Closure): Promise<void> {
   lockFacility(tx, facilityId);
-  const [counted] = await query<{ closures: number }>(tx, countClosures, [facilityId, id, endDate]);
+  const counted = await queryOne<{ closures: number }>(tx, countClosures, [facilityId, id, endDate]);
   if ((counted?.closures ?? 0) >= maxClosures) throw apiError('CLOS00001');
 }
 

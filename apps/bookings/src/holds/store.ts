@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Database,
   query,
+  queryOne,
   Rollback,
   send,
   type Transaction,
@@ -76,7 +77,7 @@ export function createHoldStore(db: Database) {
       if (!isUuid(id)) return undefined;
       // A hold never moves to another facility than that of its id. Few facilities have the same tag.
       for (const facilityId of findLikelyFacilities(caller.facilities, id)) {
-        const [hold] = await query<Hold>(db, findHold, [facilityId, id, ownerOf(caller)]);
+        const hold = await queryOne<Hold>(db, findHold, [facilityId, id, ownerOf(caller)]);
         if (hold) return hold;
       }
       return undefined;
@@ -109,7 +110,7 @@ export function createHoldStore(db: Database) {
     /** Finds the conflicts of a request that has other errors too, so that the response can report all of them. */
     findConflicts: async ({ facilityId, bayId }: Bay, times: Period | undefined, caller: Caller, maxHolds: number) => {
       const [bay] = await readBayStates(db, facilityId, [{ bayId, times }]);
-      const [counted] = await query<Count>(db, countHolds, [facilityId, ownerOf(caller)]);
+      const counted = await queryOne<Count>(db, countHolds, [facilityId, ownerOf(caller)]);
       return [...findConflicts(bay, times && intervalOf(times)), ...findExcess(counted, maxHolds)];
     },
 

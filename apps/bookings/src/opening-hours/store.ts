@@ -1,5 +1,5 @@
 // Reads and writes the opening hours of locations.
-import { type Database, query, send, transaction } from '@bay-booking/service/database/database';
+import { type Database, query, queryOne, send, transaction } from '@bay-booking/service/database/database';
 import { lockPlaces } from '../database/locks.ts';
 import { apiError } from '../errors.ts';
 import type { OpeningHours } from './hours.ts';
@@ -24,7 +24,7 @@ export type OpeningHoursStore = ReturnType<typeof createOpeningHoursStore>;
 export function createOpeningHoursStore(db: Database) {
   return {
     find: async (facilityIds: readonly string[], locationId: string): Promise<HoursRow | undefined> =>
-      (await query<HoursRow>(db, findHours, [facilityIds, locationId]))[0],
+      await queryOne<HoursRow>(db, findHours, [facilityIds, locationId]),
 
     /**
      * Sets the opening hours of a location, unless `check` throws an error.

@@ -99,7 +99,7 @@ export function createInvitationStore({ db }: { db: Database }) {
     if (invitee.isFacilityDisabled) return { error: 'facility-disabled' };
     if (isByOperator ? invitee.isOwner : invitee.isMember) return { error: 'already-member' };
     if (invitee.isOtherKind) return { error: 'other-kind' };
-    const [previous] = await query<{ id: string; expired: boolean }>(
+    const previous = await queryOne<{ id: string; expired: boolean }>(
       tx,
       `select i.id, i.expires_at <= now() as expired from invitation i
         where i.facility_id = $1 and i.email_key = $2 and ${undecidedCondition} for update`,
@@ -195,7 +195,7 @@ interface Invitee {
 }
 
 async function findInvitee(tx: Queryable, { facilityId, email, role }: NewInvitation): Promise<Invitee> {
-  const [invitee] = await query<Invitee>(
+  const invitee = await queryOne<Invitee>(
     tx,
     `select exists (select from facility where id = $1 and disabled_at is not null) as "isFacilityDisabled",
             exists (select from membership m join account a on a.id = m.account_id

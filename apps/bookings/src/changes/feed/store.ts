@@ -1,6 +1,6 @@
 // Numbers the changes and reads the change feed: every booking of a facility at its latest change, in the order of
 // the change numbers.
-import { type Database, query, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { type Database, query, queryOne, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { lockFacility } from '../../database/locks.ts';
 import { unavailable } from '../../errors.ts';
 import { compactFacility } from '../compaction.ts';
@@ -100,7 +100,7 @@ export function createFeedStore(db: Database) {
     return transaction(db, async (tx) => {
       lockFacility(tx, facilityId);
       const hasUnnumberedChanges = await compactFacility(tx, facilityId);
-      const [row] = await query<Head>(tx, headsStatement, [[facilityId]]);
+      const row = await queryOne<Head>(tx, headsStatement, [[facilityId]]);
       return { ...head, ...row, facilityId, hasUnnumberedChanges };
     });
   }
@@ -155,7 +155,7 @@ export function createFeedStore(db: Database) {
       { from, after, until }: { readonly from: number; readonly after: number; readonly until: number },
       limit: number,
     ): Promise<ChangeCount> => {
-      const [count] = await query<ChangeCount>(db, countStatement, [facilityId, after, until, limit, from]);
+      const count = await queryOne<ChangeCount>(db, countStatement, [facilityId, after, until, limit, from]);
       return count as ChangeCount;
     },
   };
@@ -163,5 +163,5 @@ export function createFeedStore(db: Database) {
 
 /** Returns the latest change of the booking at the facility that has a number, unless retention has removed it. */
 export async function findLatestChange(tx: Transaction, facilityId: string, bookingId: string) {
-  return (await query<FeedChange>(tx, latestStatement, [facilityId, bookingId]))[0];
+  return queryOne<FeedChange>(tx, latestStatement, [facilityId, bookingId]);
 }

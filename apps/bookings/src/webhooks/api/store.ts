@@ -1,6 +1,13 @@
 // Reads and writes webhooks. Their cursors and deliveries change in the same transactions (delivery/).
 import type { PageRequest } from '@bay-booking/common/page';
-import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
+import {
+  type Database,
+  query,
+  queryOne,
+  send,
+  type Transaction,
+  transaction,
+} from '@bay-booking/service/database/database';
 import { type NewResponse, storeResponse } from '@bay-booking/service/idempotency';
 import { queryPage } from '@bay-booking/service/page-statements';
 import { type Caller, ownerOf } from '../../auth/caller.ts';
@@ -133,7 +140,7 @@ export function createWebhookStore(db: Database) {
 
     find: async (caller: Caller, id: string): Promise<Webhook | undefined> => {
       const values = [ownerOf(caller), caller.facilities, id];
-      return (await query<Webhook>(db, statements.find, values))[0];
+      return queryOne<Webhook>(db, statements.find, values);
     },
 
     listOfFacility: (facilityId: string, page: PageRequest) =>
@@ -157,7 +164,7 @@ export function createWebhookStore(db: Database) {
     ): Promise<Webhook | undefined> =>
       transaction(db, async (tx) => {
         if (change.facilityIds) send(tx, statements.lockOwner, [ownerOf(caller)]);
-        const [before] = await query<Webhook>(tx, statements.lock, [id]);
+        const before = await queryOne<Webhook>(tx, statements.lock, [id]);
         if (!before) return undefined;
         check(before);
         const { facilityIds = before.facilityIds, state = null } = change;
@@ -181,7 +188,7 @@ export function createWebhookStore(db: Database) {
      */
     removeFacilities: (id: string, facilityIds: readonly string[], check: (webhook: Webhook) => void) =>
       transaction(db, async (tx) => {
-        const [webhook] = await query<Webhook>(tx, statements.lock, [id]);
+        const webhook = await queryOne<Webhook>(tx, statements.lock, [id]);
         if (!webhook) return undefined;
         check(webhook);
         removeLostFacilities(

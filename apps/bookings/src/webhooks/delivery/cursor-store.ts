@@ -2,6 +2,7 @@
 import {
   type Database,
   query,
+  queryOne,
   Rollback,
   send,
   type Transaction,
@@ -149,7 +150,7 @@ export function createCursorStore(db: Database) {
     /** Returns where the replay began that a replay after the number `after` continues, else `after`. */
     findReplayStart: async ({ webhookId, facilityId }: CursorId, after: number): Promise<number> => {
       const values = [webhookId, facilityId, after];
-      return (await query<{ from: number }>(db, statements.findReplayStart, values))[0]?.from ?? after;
+      return (await queryOne<{ from: number }>(db, statements.findReplayStart, values))?.from ?? after;
     },
 
     /**
@@ -174,7 +175,7 @@ export function createCursorStore(db: Database) {
 export async function countReplayed(tx: Transaction, webhookId: string, events: number, now: Date) {
   const counted = await query(tx, statements.countReplayed, [webhookId, events, now.toISOString()]);
   if (counted.length > 0) return undefined;
-  const [row] = await query<{ since: string }>(tx, statements.findReplaySince, [webhookId]);
+  const row = await queryOne<{ since: string }>(tx, statements.findReplaySince, [webhookId]);
   return new Date(Date.parse(row?.since ?? now.toISOString()) + hour);
 }
 

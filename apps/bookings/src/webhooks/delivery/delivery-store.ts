@@ -6,7 +6,14 @@
 // A transaction that locks a webhook, and also its deliveries or its cursors (cursor-store.ts), locks the webhook
 // first. The deletion of a webhook uses the same order, so these transactions cannot get into a deadlock.
 import type { PageRequest } from '@bay-booking/common/page';
-import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
+import {
+  type Database,
+  query,
+  queryOne,
+  send,
+  type Transaction,
+  transaction,
+} from '@bay-booking/service/database/database';
 import { queryPage } from '@bay-booking/service/page-statements';
 import type { DeliveryState, WebhookDelivery } from '../webhook.ts';
 import { deliveryStatements, failBatch, pageOfDeliveries } from './delivery-statements.ts';
@@ -69,8 +76,8 @@ export function createDeliveryStore(db: Database) {
   const repeat = async (statement: string, values: readonly unknown[], batch: number): Promise<void> => {
     while ((await query(db, statement, values)).length === batch);
   };
-  const findWebhook = async (after: string | null) =>
-    (await query<{ id: string; isKnown: boolean }>(db, deliveryStatements.findNextWebhook, [after]))[0];
+  const findWebhook = (after: string | null) =>
+    queryOne<{ id: string; isKnown: boolean }>(db, deliveryStatements.findNextWebhook, [after]);
 
   return {
     /** Adds a ping, unless too many pings of the webhook are already waiting. */
@@ -132,7 +139,7 @@ export function createDeliveryStore(db: Database) {
 
     /** Returns when the earliest pending delivery of the active webhooks was due, or will be. */
     oldestDue: async (): Promise<Date | undefined> => {
-      const [row] = await query<{ dueSince: string | null }>(db, deliveryStatements.oldestDue);
+      const row = await queryOne<{ dueSince: string | null }>(db, deliveryStatements.oldestDue);
       return row?.dueSince ? new Date(row.dueSince) : undefined;
     },
   };

@@ -1,5 +1,5 @@
 // Sends one delivery again, with the current state of its booking.
-import { type Database, query, Rollback, transaction } from '@bay-booking/service/database/database';
+import { type Database, query, queryOne, Rollback, transaction } from '@bay-booking/service/database/database';
 import { type FeedStore, findLatestChange } from '../../changes/feed/store.ts';
 import type { BookingState } from '../../changes/log.ts';
 import type { WebhookDelivery } from '../webhook.ts';
@@ -37,7 +37,7 @@ export function createResend({ db, feed, bookingItem }: ResendOptions) {
       const retryAt = await countReplayed(tx, webhookId, 1, at);
       if (retryAt) return retryAt;
       type Found = Pick<WebhookDelivery, 'type' | 'facilityId' | 'bookingId'>;
-      const [found] = await query<Found>(tx, statements.find, [webhookId, facilityIds, hasPings, id]);
+      const found = await queryOne<Found>(tx, statements.find, [webhookId, facilityIds, hasPings, id]);
       const sent = found && (await render(found));
       if (!sent) throw new Rollback('unknown');
       const values = [webhookId, id, sent.type, sent.modified, sent.body, at.toISOString()];
