@@ -95,12 +95,12 @@ export async function createApp({ config, logger, metrics }: AppDependencies) {
   const logoutTokenSender = createLogoutTokenSender(provider, audit, isReady);
   const senders = { mail: mailSender.sender, 'logout-token': logoutTokenSender };
   const outbox = createOutbox(db, logger, metrics, senders);
-  const services = createServices(config, logger, db, audit, outbox, createCounter);
+  const services = createServices({ config, logger, db, audit, outbox, createCounter });
   const { accounts, emails, mailer } = services;
 
   const scopes = createScopeTable(config.scopeBase);
-  const resource = createResourceServer(scopes, config.bookingsAudience, config.issuer);
-  const lifetimes = createTokenLifetimes(config.accessTokenTtl, config.refreshTokenTtl);
+  const resource = createResourceServer({ scopes, audience: config.bookingsAudience, issuer: config.issuer });
+  const lifetimes = createTokenLifetimes(config);
   const artifacts = createArtifactStore({ db });
   const deviceCodes = createDeviceCodes({ db, artifacts });
   const endSession = createEndSession({ db, sendLogoutTokens: outbox.wake });
@@ -151,11 +151,19 @@ export async function createApp({ config, logger, metrics }: AppDependencies) {
   );
   manager = providerManager;
   observeKeys(metrics, providerManager.keys);
-  const loops = startLoops(db, logger, mailer, config.issuer, revocations);
+  const loops = startLoops({ db, logger, mailer, issuer: config.issuer, revocations });
 
   const readToken = createTokenReader(proofs, accounts, revocations, providerManager);
   const management = config.management
-    ? await createAccountManagement(db, config, audit, outbox.wake, readToken, services)
+    ? await createAccountManagement({
+        db,
+        config,
+        audit,
+        readToken,
+        needed: resource.management,
+        sendLogoutTokens: outbox.wake,
+        services,
+      })
     : Router();
   const hasOwnPort = config.management && config.managementPort !== undefined;
   const readiness = createReadiness({
@@ -181,7 +189,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies) {
     revocationRoutes(config.issuer, revocations, providerManager),
     ...(hasOwnPort ? [] : [management]),
   ];
-  mountHandlers(app, providerManager, reject, endpoints, pages.router);
+  mountHandlers(app, providerManager, { reject, endpoints, pages: pages.router });
   return {
     app,
     /** The management API, if MANAGEMENT_PORT is set. */
@@ -212,9 +220,7 @@ export async function createApp({ config, logger, metrics }: AppDependencies) {
 function mountHandlers(
   app: Express,
   manager: ProviderManager,
-  reject: RejectRequest,
-  endpoints: readonly RequestHandler[],
-  pages: Router,
+  { reject, endpoints, pages }: { reject: RejectRequest; endpoints: readonly RequestHandler[]; pages: Router },
 ): void {
   /** Passes the request to oidc-provider. `locals.route` is the route with which the metrics count the request. */
   const serveProtocol: RequestHandler = (request, response) => {

@@ -8,13 +8,14 @@ import { sendExpiryReminders } from './clients/expiry-reminder-store.ts';
 import type { Mailer } from './outbox/mailer.ts';
 import type { RevocationStore } from './revocations/store.ts';
 
-export function startLoops(
-  db: Database,
-  logger: Logger,
-  mailer: Mailer,
-  issuer: string,
-  { publishExpiredTokens }: Pick<RevocationStore, 'publishExpiredTokens'>,
-) {
+export function startLoops(options: {
+  readonly db: Database;
+  readonly logger: Logger;
+  readonly mailer: Mailer;
+  readonly issuer: string;
+  readonly revocations: Pick<RevocationStore, 'publishExpiredTokens'>;
+}) {
+  const { db, logger, mailer, issuer, revocations } = options;
   const every = (intervalMs: number, name: string, run: Parameters<typeof startLoop>[0]['run']) =>
     startLoop({ name, intervalMs, logger, run });
   const reminders = every(60_000, 'remind of expiring tokens', () => sendExpiryReminders(db, mailer, issuer));
@@ -22,7 +23,7 @@ export function startLoops(
     reminders,
     every(60_000, 'delete expired rows', () => deleteExpiredRows(db)),
     // Their access tokens must be refused within 15 s.
-    every(3_000, 'publish expired tokens', publishExpiredTokens),
+    every(3_000, 'publish expired tokens', revocations.publishExpiredTokens),
     every(60_000, 'erase late audit events', () => eraseLateEvents(db)),
   ];
   return {

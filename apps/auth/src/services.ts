@@ -1,5 +1,5 @@
-// Creates the stores of accounts and facilities, their e-mails and the limits, and what several pages use. A page names
-// those of these services that it uses.
+// Creates the stores of accounts and facilities, their e-mails and the limits, and the services that pages share. Each
+// page takes the services that it uses by name.
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { createAccountEmails } from './accounts/account-emails.ts';
@@ -44,14 +44,15 @@ import type { SocialProviders } from './social/settings.ts';
 
 export type Services = ReturnType<typeof createServices>;
 
-export function createServices(
-  config: AuthConfig,
-  logger: Logger,
-  db: Database,
-  audit: Audit,
-  outbox: Outbox,
-  createCounter: FailureCounterFactory,
-) {
+export function createServices(options: {
+  readonly config: AuthConfig;
+  readonly logger: Logger;
+  readonly db: Database;
+  readonly audit: Audit;
+  readonly outbox: Outbox;
+  readonly createCounter: FailureCounterFactory;
+}) {
+  const { config, logger, db, audit, outbox, createCounter } = options;
   const sendLogoutTokens = outbox.wake;
   const accounts = createAccountStore({ db });
   const factors = createFactorStore({ db, encryptionKeys: config.encryptionKeys });

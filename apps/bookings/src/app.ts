@@ -234,7 +234,7 @@ function createExpressApps(
   let management: Express | undefined;
   if (config.management) {
     if (managementPort !== undefined) management = createServiceApp({ serveMetrics: false });
-    (management ?? app).use(createPlaceManagement(db, config, link, audit, authorize, rateLimit));
+    (management ?? app).use(createPlaceManagement({ db, config, link, audit, authorize, rateLimit }));
     if (management) mountErrorHandler(management);
   }
   // `createHttpApp` has mounted the GET handlers of these paths. The loop adds the responses to other methods.

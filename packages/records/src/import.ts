@@ -35,7 +35,7 @@ export interface ChangeRequest {
   /** Undefined for a command. */
   readonly requestId?: string;
   readonly dryRun: boolean;
-  /** Not of a dry run, which writes nothing. */
+  /** Undefined for a dry run, which stores no response. */
   readonly key?: KeyedRequest | undefined;
 }
 

@@ -24,6 +24,7 @@ import { allowedScopes } from '../oidc/clients/registered-client.ts';
 import { createClientValidator } from '../oidc/clients/validation.ts';
 import { challengeOf, invalidToken, type TokenReader } from '../oidc/endpoints/bearer-token.ts';
 import { createScopeTable } from '../oidc/scopes.ts';
+import type { ResourceServer } from '../oidc/tokens/resource-server.ts';
 import { type ActionServices, accountErrors, actionEndpoints, actionSchemas } from './actions.ts';
 import { operatorEvents } from './store.ts';
 
@@ -57,13 +58,13 @@ export async function createAccountRecords(
   };
 }
 
-/** @throws {ApiError} 401 or 403 */
+/** Returns a function that throws an ApiError with 401 or 403. */
 const createAuthorize =
-  (readToken: TokenReader, issuer: string, scope: string) =>
+  (readToken: TokenReader, issuer: string, needed: ResourceServer['management']) =>
   async (request: Request): Promise<Operator> => {
-    const found = await readToken(request, { audience: `${issuer}/management`, scope });
+    const found = await readToken(request, needed);
     const isRejected = 'status' in found;
-    if (!isRejected && allowedScopes(found.client).includes(scope)) return { clientId: found.token.client_id };
+    if (!isRejected && allowedScopes(found.client).includes(needed.scope)) return { clientId: found.token.client_id };
     const error = isRejected ? found : invalidToken;
     const code = error.status === 403 ? 'ERR00403' : 'ERR00401';
     throw accountErrors.apiError(code, { headers: challengeOf(issuer, error) });
@@ -81,16 +82,18 @@ export const rejectOperator =
     return sendErrors(response, badRequest(problemsOf([atPointer('/query', 'invalid', rejected.description)])));
   };
 
-export async function createAccountManagement(
-  db: Database,
-  config: AuthConfig,
-  audit: Pick<Audit, 'log'>,
-  sendLogoutTokens: () => void,
-  readToken: TokenReader,
-  services: ActionServices,
-): Promise<Router> {
-  const { issuer, scopeBase } = config;
-  const scope = createScopeTable(scopeBase).operateAuth;
+export async function createAccountManagement(options: {
+  readonly db: Database;
+  readonly config: AuthConfig;
+  readonly audit: Pick<Audit, 'log'>;
+  readonly readToken: TokenReader;
+  /** What a token needs. */
+  readonly needed: ResourceServer['management'];
+  readonly sendLogoutTokens: () => void;
+  readonly services: ActionServices;
+}): Promise<Router> {
+  const { db, config, audit, readToken, needed, sendLogoutTokens, services } = options;
+  const { issuer } = config;
   const onCommit = (events: readonly AuditEvent[]): void => {
     for (const event of events) audit.log(event);
     sendLogoutTokens();
@@ -98,12 +101,12 @@ export async function createAccountManagement(
   const store = await createAccountRecords(db, config, onCommit);
   return createManagement({
     store,
-    authorize: createAuthorize(readToken, issuer, scope),
+    authorize: createAuthorize(readToken, issuer, needed),
     title: 'Management API of Auth',
     summary: 'Create, change and delete facilities, accounts and clients.',
     baseUrl: issuer,
     tokenUrl: `${issuer}/connect/token`,
-    scope,
+    scope: needed.scope,
     events: operatorEvents,
     exportQuery: {
       credentials: { enum: ['hashed'], description: 'Adds hashes of passwords and secrets, and second factors.' },

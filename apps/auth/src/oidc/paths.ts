@@ -26,12 +26,12 @@ const formMethods = 'POST, OPTIONS';
 const documentMethods = 'GET, HEAD, OPTIONS';
 
 /**
- * Browsers show a `page` to users, and programs send a `form`. Our code serves `ours`, and userinfo before the library
- * (endpoints/userinfo.ts).
+ * Browsers show a `page` to users. Programs send a `form`. oidc-provider serves every kind except `ours`, and userinfo
+ * only for opaque tokens: endpoints/userinfo.ts comes before the library.
  */
 type Kind = 'page' | 'form' | 'discovery' | 'keys' | 'userinfo' | 'ours';
 
-/** With the methods as the header `Allow` lists them (RFC 9110 section 10.2.1). */
+/** The methods are written as in the header `Allow` (RFC 9110 section 10.2.1). */
 const endpoints: readonly (readonly [Kind, path: string, methods: string])[] = [
   ['page', routes.authorization, browserMethods],
   ['page', routes.end_session, browserMethods],
@@ -56,13 +56,13 @@ const pathsOf = (...kinds: readonly Kind[]): ReadonlySet<string> =>
 
 export const pagePaths = pathsOf('page');
 export const discoveryPaths = pathsOf('discovery');
-/** Clients authenticate here. */
+/** The paths where clients authenticate. */
 export const clientPaths = pathsOf('form');
-/** oidc-provider serves them to programs. */
+/** The paths that oidc-provider serves to programs. */
 export const machinePaths = pathsOf('form', 'discovery', 'keys');
 /** Every web page may read the responses. */
 export const openPaths = pathsOf('discovery', 'keys', 'userinfo', 'ours');
-/** oidc-provider serves them. */
+/** The paths that oidc-provider serves. */
 export const protocolPaths = pathsOf('page', 'form', 'discovery', 'keys', 'userinfo');
 
 export const methodsOf: ReadonlyMap<string, string> = new Map(endpoints.map(([, path, methods]) => [path, methods]));

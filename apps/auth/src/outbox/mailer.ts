@@ -50,7 +50,7 @@ export function addEmail(
   const recipientKey = canonicalName(email.to);
   const encrypted = createSecretBox(encryptionKeys).encrypt(JSON.stringify(email), ownerOf(recipientKey));
   const payload: EncryptedEmail = { encrypted };
-  return addEmailToOutbox(on, accountId, recipientKey, payload, maxQueued);
+  return addEmailToOutbox(on, { accountId, recipientKey, payload }, maxQueued);
 }
 
 /** Encrypts every e-mail that waits with another key. */

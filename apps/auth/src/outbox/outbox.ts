@@ -70,7 +70,13 @@ export function createOutbox(db: Database, logger: Logger, metrics: Metrics, sen
     const limit = maxParallel - inProgress.size;
     if (limit <= 0 || kinds.length === 0) return;
     const except = [...inProgressByTarget].filter(([, count]) => count >= maxParallelPerTarget).map(([name]) => name);
-    const entries = await store.lease(kinds, limit, maxParallelPerTarget, except, leaseSeconds);
+    const entries = await store.lease({
+      kinds,
+      limit,
+      maxPerTarget: maxParallelPerTarget,
+      except,
+      seconds: leaseSeconds,
+    });
     for (const entry of entries) start(entry);
   };
 

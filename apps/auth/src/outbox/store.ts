@@ -33,12 +33,17 @@ export const queueLogoutTokens = `
     join client c on c.id = a.key
    where c.metadata ->> 'backchannel_logout_uri' is not null and a.value ->> 'grantId' is not null`;
 
+interface NewEmail {
+  /** The account whose data the e-mail contains. */
+  readonly accountId?: string | null | undefined;
+  readonly recipientKey: string;
+  readonly payload: object;
+}
+
 /** Returns false if the outbox already contains `maxQueued` e-mails. */
 export async function addEmailToOutbox(
   on: Queryable,
-  accountId: string | undefined,
-  recipientKey: string,
-  payload: object,
+  { accountId = null, recipientKey, payload }: NewEmail,
   maxQueued: number,
 ): Promise<boolean> {
   const rows = await query(
@@ -46,7 +51,7 @@ export async function addEmailToOutbox(
     `insert into outbox (kind, target, account_id, recipient_key, payload)
      select 'mail', 'mail server', $1, $2, $3::jsonb
       where (select count(*) from (select 1 from outbox where kind = 'mail' limit $4) as queued) < $4 returning id`,
-    [accountId ?? null, recipientKey, JSON.stringify(payload), maxQueued],
+    [accountId, recipientKey, JSON.stringify(payload), maxQueued],
   );
   return rows.length === 1;
 }
@@ -75,21 +80,22 @@ export async function rewriteEmails(db: Database, rewrite: (email: StoredEmail) 
   }
 }
 
+interface LeaseOptions {
+  readonly kinds: readonly OutboxKind[];
+  readonly limit: number;
+  readonly maxPerTarget: number;
+  /** Targets that have enough entries in progress. */
+  readonly except: readonly string[];
+  /** Afterwards, another instance can lease the entries again. */
+  readonly seconds: number;
+}
+
 export type OutboxStore = ReturnType<typeof createOutboxStore>;
 
 export function createOutboxStore(db: Database) {
   return {
-    /**
-     * Leaves out the targets `except`. After `seconds`, another instance can lease the entries again. The order by
-     * `position` takes one entry of each target before the second entry of any target.
-     */
-    lease: (
-      kinds: readonly OutboxKind[],
-      limit: number,
-      maxPerTarget: number,
-      except: readonly string[],
-      seconds: number,
-    ): Promise<readonly OutboxEntry[]> =>
+    /** The order by `position` takes one entry of each target before the second entry of any target. */
+    lease: ({ kinds, limit, maxPerTarget, except, seconds }: LeaseOptions): Promise<readonly OutboxEntry[]> =>
       query<OutboxEntry>(
         db,
         `with numbered as (

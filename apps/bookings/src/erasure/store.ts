@@ -3,10 +3,10 @@ import { type Database, type Queryable, query, send, type Transaction } from '@b
 import { type Booking, erasedFields, selectBookings, updateRows, updateValues } from '../bookings/storage/columns.ts';
 import type { BookingState } from '../changes/log.ts';
 
-/** Returns a function that finds the ids of bookings or facilities. Its parameters are those of the statement. */
+/** Returns a function that finds the ids of bookings or facilities. Its arguments are the values of the statement. */
 const idFinder =
-  (statement: string) =>
-  async (on: Queryable, facilities: readonly string[], ...values: readonly unknown[]): Promise<readonly string[]> =>
+  <Values extends readonly unknown[]>(statement: string) =>
+  async (on: Queryable, facilities: readonly string[], ...values: Values): Promise<readonly string[]> =>
     (await query<{ id: string }>(on, statement, [facilities, ...values])).map(({ id }) => id);
 
 const bookingStatements = {
@@ -78,19 +78,27 @@ export async function findFacilities(on: Queryable, facilities: readonly string[
   return [...found].toSorted();
 }
 
-/** Finds bookings with this alias, at most $3. */
-export const findByAlias = idFinder('select id from booking where facility_id = any($1) and user_alias = $2 limit $3');
+/** Finds bookings with this alias, at most `limit`. */
+export const findByAlias = idFinder<[userAlias: string, limit: number]>(
+  'select id from booking where facility_id = any($1) and user_alias = $2 limit $3',
+);
 
-/** Finds those of the facilities that have a change of one of the bookings $2. */
-export const findKnownFacilities = idFinder(`select distinct facility_id as id from booking_change
+/** Finds those of the facilities that have a change of one of the bookings. */
+export const findKnownFacilities = idFinder<
+  [bookingIds: readonly string[]]
+>(`select distinct facility_id as id from booking_change
 where facility_id = any($1) and booking_id = any($2::uuid[]) order by id`);
 
-/** Finds those of the bookings $2 that have a change at one of the facilities. */
-export const findKnownIds = idFinder(`select distinct booking_id as id from booking_change
+/** Finds those of the bookings that have a change at one of the facilities. */
+export const findKnownIds = idFinder<
+  [bookingIds: readonly string[]]
+>(`select distinct booking_id as id from booking_change
 where facility_id = any($1) and booking_id = any($2::uuid[])`);
 
-/** Finds bookings that had the alias before one of their changes, at most $3. */
-export const findByFormerAlias = idFinder(`select distinct booking_id as id from booking_change
+/** Finds bookings that had the alias before one of their changes, at most `limit`. */
+export const findByFormerAlias = idFinder<
+  [userAlias: string, limit: number]
+>(`select distinct booking_id as id from booking_change
 where facility_id = any($1) and before is not null and before ->> 'userAlias' = $2 limit $3`);
 
 export const findLatestChanges = (tx: Transaction, facilityId: string, ids: readonly string[]) =>
@@ -106,8 +114,10 @@ const isPersonal = `(before <> ${erased('before')} or after <> ${erased('after')
 const erase = `update booking_change set before = ${erased('before')}, after = ${erased('after')}
 where facility_id = $1 and booking_id = any($2::uuid[]) and ${isPersonal}`;
 
-/** Finds those of the bookings $2 with personal data in a change at one of the facilities. */
-export const findPersonal = idFinder(`select distinct booking_id as id from booking_change
+/** Finds those of the bookings that have personal data in a change at one of the facilities. */
+export const findPersonal = idFinder<
+  [bookingIds: readonly string[]]
+>(`select distinct booking_id as id from booking_change
 where facility_id = any($1) and booking_id = any($2::uuid[]) and ${isPersonal}`);
 
 export const eraseChanges = (tx: Transaction, facilityId: string, ids: readonly string[]): void =>

@@ -21,10 +21,16 @@ export const holdSeconds = { min: 30, max: 900, default: 300, maxInTotal: 1_800 
 
 export const holdPath = ({ id }: Pick<Hold, 'id'>): string => `/api/booking-holds/${id}`;
 
-export function holdResource({ facilityId: _, correlationId, ...hold }: Hold, link: MakeLink) {
+export function holdResource(hold: Hold, link: MakeLink) {
+  const { id, bayId, startDate, endDate, expiresAt, createdAt, correlationId } = hold;
   const path = holdPath(hold);
   return {
-    ...hold,
+    id,
+    bayId,
+    startDate,
+    endDate,
+    expiresAt,
+    createdAt,
     ...(correlationId !== null && { correlationId }),
     _links: {
       self: link('GET', path),

@@ -61,15 +61,16 @@ export function createPlaceRecords(db: Database, link: MakeLink, audit: AuditLog
   };
 }
 
-export function createPlaceManagement(
-  db: Database,
-  config: Pick<Config, 'baseUrl' | 'authIssuer' | 'scopeBase'>,
-  link: MakeLink,
-  audit: AuditLog,
-  authorize: AuthorizeRequest,
-  rateLimit: CallerRateLimit | undefined,
-): Router {
-  const { baseUrl, authIssuer, scopeBase } = config;
+export function createPlaceManagement(options: {
+  readonly db: Database;
+  readonly config: Pick<Config, 'baseUrl' | 'authIssuer' | 'scopeBase'>;
+  readonly link: MakeLink;
+  readonly audit: AuditLog;
+  readonly authorize: AuthorizeRequest;
+  readonly rateLimit: CallerRateLimit | undefined;
+}): Router {
+  const { db, link, audit, authorize, rateLimit } = options;
+  const { baseUrl, authIssuer, scopeBase } = options.config;
   const scope = `${scopeBase}/operate/bookings`;
   const store = createPlaceRecords(db, link, audit);
   return createManagement({

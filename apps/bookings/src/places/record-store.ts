@@ -185,7 +185,8 @@ export async function removeInside<R extends { readonly id: string }>(
   hrefOf: (path: string) => string,
 ): Promise<PointerError | undefined> {
   const { table } = place;
-  const facilityId = (await findRows(tx, place, [id])).get(id)?.facilityId ?? '';
+  // The caller has locked and found the place.
+  const { facilityId } = (await findRows(tx, place, [id])).get(id) as { readonly facilityId: string };
   const isLocation = table === 'location';
   const bays = isLocation ? await query<{ id: string }>(tx, baysOfLocation, [facilityId, id]) : [{ id }];
   const bayIds = bays.map((bay) => bay.id);

@@ -1,6 +1,6 @@
-// Reads locations and bays of the facilities that a token names. records/ writes them.
+// Reads locations and bays of the facilities that a token names. record-store.ts writes them.
 import type { PageRequest } from '@bay-booking/common/page';
-import { type Queryable, query } from '@bay-booking/service/database/database';
+import { type Queryable, query, queryOne } from '@bay-booking/service/database/database';
 import { queryPage } from '@bay-booking/service/page-statements';
 
 export interface Facility {
@@ -73,7 +73,7 @@ export function createPlacesStore(db: Queryable) {
     ) => queryPage<LocationRow>(db, locations, [facilities, facilityIds ?? null, ids ?? null], page),
 
     findLocation: async (facilities: readonly string[], id: string): Promise<LocationRow | undefined> =>
-      (await query<LocationRow>(db, findLocation, [facilities, id]))[0],
+      await queryOne<LocationRow>(db, findLocation, [facilities, id]),
 
     findBays: (
       facilities: readonly string[],

@@ -36,7 +36,7 @@ interface WebhookOptions extends EndpointServices {
 }
 
 export function connectWebhooks(options: WebhookOptions) {
-  const { db, keys, bookingItem, feed, metrics, now } = options;
+  const { db, keys, bookingItem, feed, logger, metrics, now } = options;
   // The worker limits the concurrent attempts of each webhook. Many webhooks may have the same host, so the limit of
   // connections to a host is high.
   const allowNetworks = options.config.webhookAllowNetworks;
@@ -64,12 +64,12 @@ export function connectWebhooks(options: WebhookOptions) {
         intervalMs: 900_000,
         run: () => deliveries.deleteExpired(new Date(now().getTime() - deliveryLifetime)),
       },
-      { name: 'webhook secrets', intervalMs: 60_000, run: () => reencryptSecrets(services) },
+      { name: 'webhook secrets', intervalMs: 60_000, run: () => reencryptSecrets({ store, secretBox, logger }) },
     ],
     /** Begins to deliver events. Returns a function that stops the deliveries. */
     start: () => {
-      worker = startWorker({ ...services, store: deliveries, countOutcome });
-      const feeder = startFeeder(services);
+      worker = startWorker({ now, store: deliveries, secretBox, outbound, countOutcome, logger });
+      const feeder = startFeeder({ now, cursors, feed, bookingItem, wakeWorker, logger });
       return async () => {
         await Promise.all([feeder.stop(), worker?.stop()]);
         outbound.close();

@@ -33,12 +33,16 @@ const maxLength = 8_192;
 /** The base64url length of an RSA modulus of 4096 bits. jose checks the minimum of 2048 bits. */
 const maxModulusLength = 683;
 
-/**
- * Returns the thumbprint of the key (RFC 7638), which access tokens have in `cnf.jkt`.
- *
- * @throws {InvalidDpopProof} if the proof is malformed, too old, or for another request or access token
- */
-export async function verifyDpopProof(proof: string, request: ProvenRequest) {
+export interface DpopProof {
+  /** The key's thumbprint (RFC 7638), which access tokens have in `cnf.jkt`. */
+  readonly jkt: string;
+  readonly jti: string;
+  /** In seconds since 1970. */
+  readonly iat: number;
+}
+
+/** @throws {InvalidDpopProof} if the proof is malformed, too old, or for another request or access token */
+export async function verifyDpopProof(proof: string, request: ProvenRequest): Promise<DpopProof> {
   const { method, url, accessToken, maxAge, now = new Date(), isValidNonce } = request;
   if (proof.length > maxLength) throw new InvalidDpopProof('The proof is too long.');
   const { payload, jwk } = await verifySignature(proof, now);

@@ -33,6 +33,9 @@ interface PresentedToken {
   readonly token: string;
 }
 
+/** oidc-provider stores opaque tokens. All others are JWTs. */
+export const isOpaque = (token: string): boolean => token.split('.').length !== 3;
+
 export type TokenReader = ReturnType<typeof createTokenReader>;
 
 /** Returns a function that finds the claims, client, grant and account of the JWT that a request presents. */

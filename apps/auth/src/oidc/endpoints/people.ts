@@ -8,7 +8,7 @@ import { findPeople } from '../../facilities/people-store.ts';
 import { peoplePath } from '../paths.ts';
 import type { ProviderManager } from '../provider-manager.ts';
 import { orUnavailable } from '../unavailable.ts';
-import { presentedTokenOf, sendBearerError, type TokenReader } from './bearer-token.ts';
+import { isOpaque, presentedTokenOf, sendBearerError, type TokenReader } from './bearer-token.ts';
 
 export function peopleRoutes(
   db: Database,
@@ -16,17 +16,19 @@ export function peopleRoutes(
   readToken: TokenReader,
   { provider }: Pick<ProviderManager, 'provider'>,
 ): Router {
-  /** An opaque token is for userinfo only. */
-  const isOpaque = async (request: Request): Promise<boolean> => {
+  /** Such a token is valid, but for userinfo only. */
+  const hasOpaqueToken = async (request: Request): Promise<boolean> => {
     const presented = presentedTokenOf(request);
-    return 'token' in presented && (await provider().AccessToken.find(presented.token)) !== undefined;
+    if (!('token' in presented) || !isOpaque(presented.token)) return false;
+    return (await provider().AccessToken.find(presented.token)) !== undefined;
   };
 
   const router = Router({ caseSensitive: true, strict: true });
   router.get('/facilities/:id/people', async (request, response) => {
     response.locals.route = peoplePath;
     const found = await readToken(request);
-    if ('status' in found && !(await isOpaque(request))) return sendBearerError(response, provider().issuer, found);
+    if ('status' in found && !(await hasOpaqueToken(request)))
+      return sendBearerError(response, provider().issuer, found);
     const { id } = request.params;
     if ('status' in found || !found.token.facilities?.includes(id)) {
       const error_description = 'the access token does not name this facility';

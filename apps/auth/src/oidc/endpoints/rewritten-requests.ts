@@ -28,7 +28,7 @@ export const createRejectRequest =
 const maxStoredBody = 16_384;
 const maxBody = 57_344;
 
-/** oidc-provider takes the body from here. Its own parser ignores parameters above 1000, and a body without a type. */
+/** oidc-provider takes `request.body`. Its own parser ignores parameters above 1000, and a body without a type. */
 export function readForms(reject: RejectRequest): RequestHandler {
   const redirect = redirectToGet(reject);
   const handlers = new Map<string, RequestHandler>([

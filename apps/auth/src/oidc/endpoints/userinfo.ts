@@ -6,6 +6,7 @@ import { isOpenidFamily, splitScope } from '../scopes.ts';
 import { claimsOf } from '../tokens/claims.ts';
 import {
   invalidToken,
+  isOpaque,
   moveBodyTokenToHeader,
   presentedTokenOf,
   sendBearerError,
@@ -19,7 +20,7 @@ export function createUserinfo(readToken: TokenReader, { provider }: Pick<Provid
     const { issuer, Claims } = provider();
     const presented = presentedTokenOf(request);
     // oidc-provider, which is mounted later, serves opaque tokens.
-    if ('token' in presented && presented.token.split('.').length !== 3) return next();
+    if ('token' in presented && isOpaque(presented.token)) return next();
     response.setHeader('Cache-Control', 'no-store');
     const found = await readToken(request, { scope: 'openid' });
     if ('status' in found) return sendBearerError(response, issuer, found);

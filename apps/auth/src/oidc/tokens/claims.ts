@@ -91,7 +91,7 @@ export function createFindAccount(
   };
 }
 
-/** Of a stored code or refresh token: the client may have lost a scope since. */
+/** Removes the scopes that the client has lost since its code or refresh token was stored. */
 function limitToAllowedScopes(
   ctx: KoaContextWithOIDC,
   token: { kind: string; scope?: string | undefined },

@@ -26,7 +26,10 @@ export function registerOwnGrantTypes(provider: Provider, options: ProviderOptio
 
 type IssueTokens = ReturnType<typeof createIssueTokens>;
 
-/** The function throws an InvalidGrant if the account has a second factor, which a token request cannot contain. */
+/**
+ * Returns the function that issues the tokens of a request. The function throws an InvalidGrant if the account has a
+ * second factor, because a token request cannot contain one.
+ */
 function createIssueTokens({ resource, lifetimes, proofs, audit, services }: ProviderOptions) {
   return async (ctx: TokenEndpointGrantContext, { accountId, granted, gty, acr, amr }: TokenRequest): Promise<void> => {
     if (await orUnavailable(() => services.factors.hasSecondFactor(accountId))) {

@@ -5,8 +5,14 @@ import { type ScopeTable, splitScope } from '../scopes.ts';
 
 export type ResourceServer = ReturnType<typeof createResourceServer>;
 
-/** `audience` is that of the Bookings API. */
-export function createResourceServer(scopes: ScopeTable, audience: string, issuer: string) {
+export interface ResourceServerOptions {
+  readonly scopes: ScopeTable;
+  /** The audience of the Bookings API. */
+  readonly audience: string;
+  readonly issuer: string;
+}
+
+export function createResourceServer({ scopes, audience, issuer }: ResourceServerOptions) {
   const managementAudience = `${issuer}/management`;
   const isCustom = (scope: string): boolean => scopes.custom.includes(scope) || scopes.operate.includes(scope);
   const audienceOf = (scope: string): string => (scope === scopes.operateAuth ? managementAudience : audience);
@@ -16,6 +22,8 @@ export function createResourceServer(scopes: ScopeTable, audience: string, issue
   };
   return {
     audience,
+    /** What a token for the management API needs. */
+    management: { audience: managementAudience, scope: scopes.operateAuth },
     isCustom,
     /** Returns the audience of a token with this scope. Undefined if it needs none. */
     audienceFor,

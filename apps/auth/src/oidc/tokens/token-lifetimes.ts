@@ -1,4 +1,5 @@
 // Defines the lifetimes of tokens, codes, grants and interactions, in seconds.
+import type { AuthConfig } from '../../config.ts';
 import { ownMetadataOf, type RegisteredClient } from '../clients/registered-client.ts';
 
 const year = 365 * 24 * 3600;
@@ -6,7 +7,10 @@ const idToken = 3600;
 
 export type TokenLifetimes = ReturnType<typeof createTokenLifetimes>;
 
-export function createTokenLifetimes(accessTokenTtl: number, refreshTokenTtl: number) {
+export function createTokenLifetimes({
+  accessTokenTtl,
+  refreshTokenTtl,
+}: Pick<AuthConfig, 'accessTokenTtl' | 'refreshTokenTtl'>) {
   return {
     accessToken: (client: RegisteredClient): number => ownMetadataOf(client).access_token_ttl ?? accessTokenTtl,
     code: 60,

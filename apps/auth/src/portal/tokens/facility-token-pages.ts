@@ -56,7 +56,7 @@ export function facilityTokenRoutes({ db, audit, facilityEmails, pages }: Portal
   const revoke: TokenHandler = async (request, response, { facility, signedIn, token }) => {
     const actor = actorOf(request, signedIn);
     const { clientId } = token;
-    const revoked = await revokeFacilityToken(db, facility.id, clientId, actor.accountId);
+    const revoked = await revokeFacilityToken(db, { facilityId: facility.id, clientId, actorId: actor.accountId });
     if (!revoked) return pages.notFound(response);
     const { name, accountId, isForOthers } = revoked;
     const detail = { name, account: accountId, ...(isForOthers && { onlyHere: true }) };

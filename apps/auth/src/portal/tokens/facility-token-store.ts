@@ -46,7 +46,14 @@ export const findFacilityToken = (on: Queryable, facilityId: string, clientId: s
  * Takes the facility out of the token, and revokes a token that has no other. Returns undefined if the actor may not
  * manage the facility any more, or if the token has ended.
  */
-export const revokeFacilityToken = (db: Database, facilityId: string, clientId: string, actorId: string) =>
+export const revokeFacilityToken = (
+  db: Database,
+  {
+    facilityId,
+    clientId,
+    actorId,
+  }: { readonly facilityId: string; readonly clientId: string; readonly actorId: string },
+) =>
   transaction(db, async (tx) => {
     if (!(await lockFacilityAs(actorId, facilityId, tx))) return undefined;
     await query(tx, 'select 1 as locked from client where id = $1 for no key update', [clientId]);

@@ -64,7 +64,11 @@ export function externalIdsOf(bookings: readonly { readonly externalBookingId?: 
   return bookings.flatMap(({ externalBookingId }) => externalBookingId ?? []).sort();
 }
 
-export async function findUsedIds(on: Queryable, externalIds: readonly string[], facilities?: readonly string[]) {
+export async function findUsedIds(
+  on: Queryable,
+  externalIds: readonly string[],
+  facilities?: readonly string[],
+): Promise<ReadonlySet<string | null>> {
   if (externalIds.length === 0) return new Set();
   const rows = await query<{ id: string; facilityId: string }>(on, references.find, [externalIds]);
   return new Set(rows.filter((row) => facilities?.includes(row.facilityId) !== false).map(({ id }) => id));

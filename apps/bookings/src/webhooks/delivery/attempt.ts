@@ -26,7 +26,7 @@ export async function attempt(delivery: LeasedDelivery, options: AttemptOptions)
   const attemptedAt = now();
   const secrets = [secret, previousSecret].filter((text) => text !== null);
   const decrypted = secrets.map((text) => secretBox.decrypt(text, webhookId));
-  const headers = signedHeaders(id, body, attemptedAt, decrypted);
+  const headers = signedHeaders({ id, body, attemptedAt }, decrypted);
   const attempts = delivery.attempts + 1;
   let status: number | null = null;
   let error: string | null = null;
@@ -57,8 +57,11 @@ export async function attempt(delivery: LeasedDelivery, options: AttemptOptions)
  * Returns the headers that identify and sign a message (Standard Webhooks, https://www.standardwebhooks.com).
  * They contain one signature for each secret.
  */
-function signedHeaders(id: string, body: string, attemptAt: Date, secrets: readonly string[]) {
-  const timestamp = String(Math.floor(attemptAt.getTime() / 1000));
+function signedHeaders(
+  { id, body, attemptedAt }: { readonly id: string; readonly body: string; readonly attemptedAt: Date },
+  secrets: readonly string[],
+) {
+  const timestamp = String(Math.floor(attemptedAt.getTime() / 1000));
   const signatureOf = (secret: string): string => {
     const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
     return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
