@@ -8,7 +8,7 @@ import { createTestIssuer } from '@bay-booking/testkit/issuer';
 import { startAuth, startTokenPeer, tokenOperations } from './auth.ts';
 import { bookingOperations, operationNames } from './booking-operations.ts';
 import { baseUrl, peerOperations, peers, startBookings, startPeer } from './bookings.ts';
-import { datasetOf, loadDataset } from './dataset.ts';
+import { type Dataset, datasetOf, loadDataset } from './dataset.ts';
 import { describeMachine } from './machine.ts';
 import { measureInTurn, type Operation, type Pair, type Sample, type Target } from './measure.ts';
 import { type Child, thisRelease } from './processes.ts';
@@ -72,7 +72,6 @@ async function stopTargets(): Promise<void> {
 interface Measured {
   readonly target: Target;
   readonly operations: Readonly<Record<string, Operation>>;
-  readonly databaseUrl: string;
 }
 
 async function measureBookings(): Promise<Sample[]> {
@@ -83,21 +82,23 @@ async function measureBookings(): Promise<Sample[]> {
     instances.push({ name: index === 0 ? 'small' : 'large', release: thisRelease, dataset });
   /** The number of facilities in all tokens, so that only the number of bookings differs. */
   const facilities = Math.min(25, ...instances.map(({ dataset }) => dataset.facilities));
-  const services: Measured[] = [];
-  for (const { name, release, dataset } of instances) {
+  const loadBookings = async (name: string, release: string, dataset: Dataset) => {
     const databaseUrl = await server.createDatabase(`bookings_${name}`);
     log(`loading ${dataset.bookings} bookings, about a minute per million`);
     await loadDataset(databaseUrl, dataset, release);
-    const target = await startTarget(() => startBookings(name, release, databaseUrl, issuer));
-    const operations = await bookingOperations(databaseUrl, issuer, facilities, folder);
-    services.push({ target, operations, databaseUrl });
+    return { databaseUrl, operations: await bookingOperations(databaseUrl, issuer, facilities, folder) };
+  };
+  const services: Measured[] = [];
+  for (const { name, release, dataset } of instances) {
+    const { databaseUrl, operations } = await loadBookings(name, release, dataset);
+    services.push({ target: await startTarget(() => startBookings(name, release, databaseUrl, issuer)), operations });
   }
-  // The peers use the database of the service.
-  const [{ databaseUrl, operations }] = services as [Measured];
+  // In the database of the service, the writes of the peers would slow the service down, but not the earlier release.
+  const ofPeers = await loadBookings('peers', thisRelease, datasetOf(size));
   const others: Measured[] = [];
   for (const peer of peers) {
-    const target = await startTarget(() => startPeer(peer, databaseUrl, issuer));
-    others.push({ target, operations, databaseUrl });
+    const target = await startTarget(() => startPeer(peer, ofPeers.databaseUrl, issuer));
+    others.push({ target, operations: ofPeers.operations });
   }
   const samples: Sample[] = [];
   for (const name of operationNames.filter(wants)) {
