@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { readInputFile } from '@bay-booking/service/input-file';
+import { allKinds } from './file.ts';
 import { exportDocument, importDocument, type RecordStore, RejectedImport } from './import.ts';
 import type { Fields } from './record.ts';
 
@@ -40,13 +41,20 @@ export async function readImportFile(workspace: string): Promise<unknown> {
 }
 
 /**
- * Returns the JSON Pointers of the records.
+ * Returns how many records of each kind the file has.
  * @throws {Error} whose message has every problem of the file
  */
-export async function importFile(store: RecordStore, document: unknown): Promise<readonly string[]> {
+export async function importFile(store: RecordStore, document: unknown): Promise<string> {
   try {
     const { body } = await importDocument(store, document, { clientId: 'import', dryRun: false }, true);
-    return (body as { readonly entries: readonly { readonly path: string }[] }).entries.map(({ path }) => path);
+    const { entries } = body as { readonly entries: readonly { readonly path: string }[] };
+    // In `/facilities/0/locations/1`, the name of the collection is before the last index.
+    const collections = entries.map(({ path }) => path.split('/').at(-2));
+    const counts = allKinds(store.roots).map(({ collection }) => {
+      const count = collections.filter((name) => name === collection).length;
+      return `${count} ${collection}`;
+    });
+    return counts.join(', ');
   } catch (error) {
     throw error instanceof RejectedImport ? importError(error.problems) : error;
   }

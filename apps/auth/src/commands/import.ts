@@ -33,10 +33,6 @@ runCommand(async () => {
   const isDevelopment = isLoopback(settings.issuer) && process.env.NODE_ENV !== 'production';
   await withDatabase({ url: databaseUrl, applicationName: 'auth import', migrationsDirectory }, async (db) => {
     const store = await createAccountRecords(db, { ...settings, isDevelopment });
-    const paths = await importFile(store, document);
-    const count = (section: string): number => paths.filter((path) => path.startsWith(`/${section}/`)).length;
-    process.stdout.write(
-      `imported ${count('facilities')} facilities, ${count('accounts')} accounts, ${count('clients')} clients\n`,
-    );
+    process.stdout.write(`imported ${await importFile(store, document)}\n`);
   });
 });
