@@ -133,22 +133,29 @@ export const toWrite = <O extends Pick<RecordOutcome<object>, 'action' | 'proble
   outcomes: readonly O[],
 ): readonly O[] => outcomes.filter(({ action, problems }) => action !== 'unchanged' && problems.length === 0);
 
-/** The reading functions of a kind. `byKey` is a condition on $1. */
-export function createReads<Row extends object, R>(
-  rows: FilteredStatement & { readonly byKey: string },
+/**
+ * The reading functions of a kind. `byKey` is a condition on $1. `shown` is a JSON object with the fields that only
+ * responses have.
+ */
+export function createReads<Row extends object, R extends object>(
+  { columns, shown = 'null', byKey, ...rows }: FilteredStatement & { readonly byKey: string; readonly shown?: string },
   read: (row: Row) => Stored<R>,
 ) {
-  const { columns, from, byKey, orderBy } = rows;
-  const list = createFilteredList<Row>(rows);
+  const responseColumns = `${columns}, ${shown} as shown`;
+  const list = createFilteredList<Row>({ ...rows, columns: responseColumns });
+  const respond = ({ shown: fields, ...row }: Row & { readonly shown?: object | null }) => {
+    const { record, tagged = record } = read(row as Row);
+    return { record: { ...record, ...fields }, tagged };
+  };
   return {
     find: async (on: Queryable, key: string) =>
-      (await query<Row>(on, `select ${columns} ${from} and ${byKey}`, [key])).map(read)[0],
+      (await query<Row>(on, `select ${responseColumns} ${rows.from} and ${byKey}`, [key])).map(respond)[0],
     list: async (on: Queryable, filter: Fields, page: PageRequest) => {
       const { rows: found, total } = await list(on, filter, page);
-      return { rows: found.map((row) => read(row).record as object), total };
+      return { rows: found.map((row) => respond(row).record), total };
     },
     readAll: async (on: Queryable) =>
-      (await query<Row>(on, `select ${columns} ${from} order by ${orderBy}`)).map((row) => read(row).record),
+      (await query<Row>(on, `select ${columns} ${rows.from} order by ${rows.orderBy}`)).map((row) => read(row).record),
   };
 }
 

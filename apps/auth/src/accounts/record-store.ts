@@ -19,23 +19,21 @@ type Profile = 'id' | 'username' | 'emailVerified' | 'kind' | 'roles' | 'disable
 /** The memberships are in the order of the facilities' ids. */
 export type AccountRow = Required<Pick<AccountInput, Profile>> &
   Readonly<Record<'name' | 'email' | 'passwordHash', string | null>>;
-type AccountState = Required<Pick<AccountInput, 'secondFactor' | 'lockedUntil' | 'lastSignInAt'>>;
 
 export const recordColumns = `a.id, a.username, a.name, a.email, a.email_verified as "emailVerified", a.kind, a.roles,
   a.disabled_at is not null as disabled, a.password_hash as "passwordHash", ${membershipsOfAccount} as memberships`;
 /** As of `nameKey` in guard/keys.ts. */
 const failuresKey = `'${accountCounter}:'
   || translate(encode(sha256(convert_to(a.username_key, 'UTF8')), 'base64'), '+/=', '-_')`;
-/** Only responses have them. */
-const moreColumns = `${recordColumns}, (array['none', 'totp', 'passkey', 'both'])[1
-    + (exists (select from authenticator_app f where f.account_id = a.id))::int
-    + (exists (select from passkey f where f.account_id = a.id))::int * 2] as "secondFactor",
-  ${isoTime(`(select max(e.at) from audit_event e where e.account_id = a.id and e.kind = 'sign-in.succeeded')`)}
-    as "lastSignInAt",
-  (select ${isoTime('to_timestamp(g.expire / 1000.0)')} from guard_count g where g.key = ${failuresKey}
-      and g.points >= ${lockout.accountFailures} and g.expire > extract(epoch from now()) * 1000) as "lockedUntil"`;
+const lastSignIn = `(select max(e.at) from audit_event e where e.account_id = a.id and e.kind = 'sign-in.succeeded')`;
 const rows = {
-  columns: moreColumns,
+  columns: recordColumns,
+  shown: `json_build_object('secondFactor', (array['none', 'totp', 'passkey', 'both'])[1
+      + (exists (select from authenticator_app f where f.account_id = a.id))::int
+      + (exists (select from passkey f where f.account_id = a.id))::int * 2],
+    'lockedUntil', (select ${isoTime('to_timestamp(g.expire / 1000.0)')} from guard_count g where g.key = ${failuresKey}
+       and g.points >= ${lockout.accountFailures} and g.expire > extract(epoch from now()) * 1000),
+    'lastSignInAt', ${isoTime(lastSignIn)})`,
   from: 'from account a where true',
   orderBy: 'a.username, a.id',
   byKey: 'a.username_key = $1',
@@ -48,29 +46,17 @@ const rows = {
   },
 };
 
-/** Without the password and the fields that only responses have. */
-export const accountRecordOf = ({
-  passwordHash,
-  secondFactor,
-  lockedUntil,
-  lastSignInAt,
-  ...fields
-}: AccountRow & Partial<AccountState>) => withoutNulls(fields) as AccountInput;
+export const accountRecordOf = ({ passwordHash, ...fields }: AccountRow) => withoutNulls(fields) as AccountInput;
 export const readAccount = (account: AccountRow): Stored<AccountInput> => {
   const record = accountRecordOf(account);
   return { record, tagged: [record, account.passwordHash] };
 };
-const respond = ({ secondFactor, lockedUntil, lastSignInAt, ...account }: AccountRow & AccountState) => {
-  const { record, tagged } = readAccount(account);
-  return { record: { ...record, secondFactor, lockedUntil, lastSignInAt }, tagged };
-};
-
-export const accountReads = createReads(rows, respond);
+export const accountReads = createReads(rows, readAccount);
 export const selectAccounts = (on: Queryable, ids: readonly string[]) =>
   query<AccountRow>(on, `select ${recordColumns} from account a where a.id = any ($1)`, [ids]);
 
 export const findAccount = (on: Queryable, name: string) =>
-  queryOne<AccountRow>(on, `select ${moreColumns} from account a where ${rows.byKey}`, [canonicalName(name)]);
+  queryOne<AccountRow>(on, `select ${recordColumns} from account a where ${rows.byKey}`, [canonicalName(name)]);
 
 /** Returns the ids of the accounts whose user name another account has. */
 export async function findTakenUsernames(tx: Queryable, accounts: readonly AccountInput[]) {

@@ -48,6 +48,8 @@ const columns = `c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "acc
 
 const rows = {
   columns,
+  shown: `json_build_object('secretExpiresAt', (
+    select ${isoTime('max(s.expires_at)')} from client_secret s where s.client_id = c.id))`,
   from: 'from client c where true',
   orderBy: 'c.id',
   byKey: 'c.id = $1',
@@ -68,13 +70,6 @@ const read = (state: ClientState): Stored<ImportedClient> => {
   const record = recordOf(state);
   return { record, tagged: [record, state.secrets] };
 };
-
-/** With the fields that only responses have. */
-function respond(state: ClientState): Stored<ImportedClient> {
-  const ends = state.secrets.flatMap(({ expiresAt }) => (expiresAt === null ? [] : [expiresAt])).toSorted();
-  const { record, tagged } = read(state);
-  return { record: { ...record, secretExpiresAt: ends.at(-1) ?? null }, tagged };
-}
 
 export function createClientKind(scopes: ScopeTable, validator: ClientValidator): RecordKind<ImportedClient> {
   const isOperator = (scope: unknown): boolean => typeof scope === 'string' && operatorScopes(scope, scopes).length > 0;
@@ -98,7 +93,7 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
       put: 'The secrets and the kind stay if they are left out. Of an operator, only the name can change.',
       remove: 'Revokes its grants and tokens. An operator can only be deleted by a command.',
     },
-    ...createReads(rows, respond),
+    ...createReads(rows, read),
     readAll: async (on, { credentials }) => {
       const states = await query<ClientState>(on, `select ${columns} from client c order by c.id`);
       return states.map((state) => ({ ...recordOf(state), ...(credentials === 'hashed' && hashesOf(state)) }));
