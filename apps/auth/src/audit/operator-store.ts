@@ -1,6 +1,8 @@
-// Locks records, stores the audit events of their changes, and finds what they refer to.
-import type { RecordEvent } from '@bay-booking/records/record';
+// Locks records, stores and lists the audit events of their changes, and finds what they refer to.
+import { textSchema } from '@bay-booking/common/text';
+import type { Fields, RecordEvent } from '@bay-booking/records/record';
 import { type Queryable, query } from '@bay-booking/service/database/database';
+import { canonicalName } from '../input/username.ts';
 import { storeEvents } from './audit.ts';
 
 /** An arbitrary number that no other lock uses. */
@@ -20,6 +22,23 @@ export async function storeOperatorEvents(
   await storeEvents(tx, complete);
   stored.push(...complete);
 }
+
+/** The trail has no user names, because they are personal data. The paths contain those of today. */
+export const operatorEvents = {
+  rows: `select e.id as number, e.at, e.kind as action, e.detail ->> 'operator' as "clientId", null as subject,
+         e.facility_id as "facilityId", coalesce(e.detail -> 'changed', '[]') as changed,
+         case when e.client_id is not null then 'clients/' || e.client_id
+              when e.account_id is not null or e.detail ? 'account'
+                then 'accounts/' || coalesce(a.username, e.account_id, e.detail ->> 'account')
+              when e.facility_id is not null then 'facilities/' || e.facility_id
+              else 'export' end as target, coalesce(e.account_id, e.detail ->> 'account') as account, a.username_key
+    from audit_event e left join account a on a.id = coalesce(e.account_id, e.detail ->> 'account')
+   where e.detail ? 'operator'`,
+  filters: { account: { ...textSchema, description: 'The id or user name of an account.' } },
+  conditions: { account: 'account = {account} or username_key = {usernameKey}', usernameKey: 'true' },
+  complete: (filter: Fields): Fields =>
+    typeof filter.account === 'string' ? { ...filter, usernameKey: canonicalName(filter.account) } : filter,
+};
 
 const findIds = async (
   tx: Queryable,

@@ -8,6 +8,7 @@ import {
   queryOne,
   transaction,
 } from '@bay-booking/service/database/database';
+import { createFilteredList } from '@bay-booking/service/page-statements';
 import { randomToken } from '@bay-booking/service/secret-box';
 import type { Audit } from '../audit/audit.ts';
 import type { TokenAccess } from './metadata.ts';
@@ -174,6 +175,18 @@ export function createTokenStore({
     },
   };
 }
+
+/** For operators. A token is for a facility where its account has a role, unless the token is limited to others. */
+export const listTokens = createFilteredList<object>({
+  columns: `c.id as client_id, c.name, c.account_id as "accountId", c.access, c.facility_ids as facilities,
+     c.created_at as "createdAt", c.last_used_at as "lastUsedAt", c.expires_at as "expiresAt"`,
+  from: `from client c where c.kind = 'personal-access-token' and ${isActiveClient}`,
+  orderBy: 'c.id',
+  conditions: {
+    accountId: 'c.account_id = {accountId}',
+    facilityId: `exists (select from ${tokenFacilities} where m.facility_id = {facilityId})`,
+  },
+});
 
 /** Returns undefined if there is no such personal access token, or if it was revoked already. */
 export const revokeToken = (tx: Queryable, clientId: string) =>

@@ -14,15 +14,15 @@ import { type AccountRow, findAccount } from '../accounts/record-store.ts';
 import type { AuditEvent } from '../audit/audit.ts';
 import { storeOperatorEvents } from '../audit/operator-store.ts';
 import { accessLevels, usesSecret } from '../clients/metadata.ts';
-import { isDisabledEverywhere, revokeToken } from '../clients/personal-access-token-store.ts';
+import { isDisabledEverywhere, listTokens, revokeToken } from '../clients/personal-access-token-store.ts';
 import { newClientSecret, rotateSecret } from '../clients/store.ts';
 import { facilityKind } from '../facilities/record.ts';
 import { forgetFailures } from '../guard/failures-store.ts';
 import { resetFactors } from '../interaction/reset-factors.ts';
 import { endAccess } from '../interaction/sign-in/session-store.ts';
 import { selectClients } from '../oidc/clients/record.ts';
+import { listInvitations, withdrawInvitation } from '../portal/invitations/invitation-store.ts';
 import type { Services } from '../services.ts';
-import { deleteInvitation, listInvitations, listTokens } from './store.ts';
 
 export type ActionServices = Pick<Services, 'emails' | 'facilityEmails' | 'mailer' | 'invitations'>;
 
@@ -303,7 +303,7 @@ export function actionEndpoints(
       summary: 'Withdraw an invitation',
       description: 'Its link stops working.',
       work: async (tx, id) => {
-        const withdrawn = await deleteInvitation(tx, id);
+        const withdrawn = await withdrawInvitation(tx, id);
         if (!withdrawn) throw apiError('ERR00404');
         const { facilityId: facility, ...detail } = withdrawn;
         return {
@@ -330,20 +330,14 @@ export function actionEndpoints(
       work: async (tx, id) => {
         const revoked = await revokeToken(tx, id);
         if (!revoked) throw apiError('ERR00404');
+        const { name, accountId, facilityIds } = revoked;
+        const detail = { name, account: accountId, changed: ['disabled'] };
+        const event = { kind: 'personal-access-token.revoked', clientId: id, detail } as const;
         // As for a change in the portal, the history of each facility shows it.
-        const facilities = revoked.facilityIds.length > 0 ? revoked.facilityIds : [undefined];
-        const { name, accountId } = revoked;
-        const events = facilities.map((facility) => ({
-          kind: 'personal-access-token.revoked',
-          clientId: id,
-          facilityId: facility,
-          detail: { name, account: accountId, changed: ['disabled'] },
-        }));
-        for (const [index, facility] of revoked.facilityIds.entries()) {
-          const event = { kind: 'personal-access-token.revoked', facilityId: facility, detail: { name } } as const;
-          await facilityEmails.send(event, 'owners', index === 0 ? [accountId] : [], tx);
-        }
-        return { events };
+        const ofFacilities = facilityIds.map((facility) => ({ ...event, facilityId: facility }));
+        for (const [index, mailed] of ofFacilities.entries())
+          await facilityEmails.send(mailed, 'owners', index === 0 ? [accountId] : [], tx);
+        return { events: ofFacilities.length > 0 ? ofFacilities : [event] };
       },
     }),
   ];

@@ -13,7 +13,7 @@ import type { Request, Router } from 'express';
 import { deleteAccountWithin } from '../account-pages/deletion-store.ts';
 import { createAccountKind } from '../accounts/record.ts';
 import type { Audit, AuditEvent } from '../audit/audit.ts';
-import { lockRecords, storeOperatorEvents } from '../audit/operator-store.ts';
+import { lockRecords, operatorEvents, storeOperatorEvents } from '../audit/operator-store.ts';
 import type { AuthConfig } from '../config.ts';
 import { facilityKind } from '../facilities/record.ts';
 import { createAccountCredentials, credentialFormats } from '../factors/credentials-store.ts';
@@ -26,7 +26,6 @@ import { challengeOf, invalidToken, type TokenReader } from '../oidc/endpoints/b
 import { createScopeTable } from '../oidc/scopes.ts';
 import type { ResourceServer } from '../oidc/tokens/resource-server.ts';
 import { type ActionServices, accountErrors, actionEndpoints, actionSchemas } from './actions.ts';
-import { operatorEvents } from './store.ts';
 
 export interface RecordSettings
   extends Pick<AuthConfig, 'issuer' | 'isDevelopment' | 'outboundAllowNetworks' | 'scopeBase'> {

@@ -1,11 +1,13 @@
 // Describes and handles the endpoints for locations and bays.
 import { isText, textSchema } from '@bay-booking/common/text';
-import type { Database } from '@bay-booking/service/database/database';
+import { outcomeOf } from '@bay-booking/records/record';
+import { type Database, transaction } from '@bay-booking/service/database/database';
 import { apiError } from '../errors.ts';
 import { defineEndpoint, type EndpointServices, pageSuccess, sharedHeaders } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
 import { checkResourceEtag, versionedResponse } from '../http/response.ts';
-import { updateBay } from './record.ts';
+import { bays } from './record.ts';
+import { lockPlacesOfService, writeOutcomes } from './record-store.ts';
 import { bayExample, bayResource, locationResource } from './resource.ts';
 import {
   bayListSchema,
@@ -14,9 +16,9 @@ import {
   locationListSchema,
   locationQuerySchema,
   locationSchema,
-  updateBayBodySchema,
+  updateBaySchema,
 } from './schema.ts';
-import type { BayRow, PlacesStore } from './store.ts';
+import { createPlacesStore, type PlacesStore } from './store.ts';
 
 const locationsPath = '/api/booking-locations';
 const baysPath = '/api/booking-bays';
@@ -134,16 +136,25 @@ export function createPlacesEndpoints({
         'An import that names the bay writes these fields again.',
       params: bayParams,
       headers: sharedHeaders.ifMatch,
-      body: updateBayBodySchema,
+      body: updateBaySchema,
       bodyExample: { name: 'Bay 1', description: 'The net is torn.', bookable: false },
       success: baySuccess,
       handle: async (request) => {
         const { params, caller, body } = request;
         const { id = '' } = params;
-        const change = body as Required<typeof body>;
-        const check = (current: BayRow) => checkResourceEtag(request.header('if-match'), bayResource(current));
-        const bay = isText(id) ? await updateBay(db, caller, id, change, check) : undefined;
-        if (!bay) throw apiError('ERR00404');
+        if (!isText(id)) throw apiError('ERR00404');
+        const bay = await transaction(db, async (tx) => {
+          await lockPlacesOfService(tx);
+          const page = { page: 1, pageSize: 1 };
+          const [row] = (await createPlacesStore(tx).findBays(caller.facilities, { bayIds: [id] }, page)).rows;
+          if (!row) throw apiError('ERR00404');
+          checkResourceEtag(request.header('if-match'), bayResource(row));
+          const { name, description, bookable, kind, locationId: location } = row;
+          const before = { id, name, description, bookable, kind, locationId: location };
+          const outcome = outcomeOf({ record: before }, { ...before, ...body }, []);
+          writeOutcomes(tx, bays, [outcome], () => row.facilityId, caller);
+          return { ...row, ...body };
+        });
         audit(request, { action: 'bay.updated', facilityIds: [bay.facilityId], target: id });
         return versionedResponse(bayResource(bay));
       },

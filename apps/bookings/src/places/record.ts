@@ -5,23 +5,20 @@ import type { MakeLink } from '@bay-booking/common/links';
 import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import { atPointer } from '@bay-booking/common/validation';
 import { findRepeated, outcomeOf, type RecordKind, toWrite } from '@bay-booking/records/record';
-import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
+import { query, send, type Transaction } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
-import type { Caller } from '../auth/caller.ts';
 import { lockFacility } from '../database/locks.ts';
 import { knownFields, type OpeningHours } from '../opening-hours/hours.ts';
 import { importedHoursSchema } from '../opening-hours/schema.ts';
 import {
   findRows,
   lockInside,
-  lockPlacesOfService,
   placeReads,
   removeInside,
   storePlaceEvents,
   upsertInside,
   writeOutcomes,
 } from './record-store.ts';
-import { type BayRow, createPlacesStore } from './store.ts';
 
 const facilityId = { ...textSchema, description: 'Facility ID.' } as const;
 const locationId = { ...textSchema, description: 'Location ID.' } as const;
@@ -161,16 +158,17 @@ const locationKind = (bay: RecordKind<Bay>, hrefOf: (path: string) => string): R
 });
 
 const bookable = { type: 'boolean', description: 'Whether the bay can be booked at all.' } as const;
-// A description may be empty and contain line breaks.
-const bayTexts = {
+/** What people at the facility can change too. A description may be empty and contain line breaks. */
+export const changeableFields = {
   name: nameSchema,
   description: { type: 'string', minLength: 0, maxLength: 2000, format: 'note' },
+  bookable,
 } as const;
-const baySchema = responseSchema({ id: idSchema, ...bayTexts, kind: textSchema, bookable, locationId });
+const baySchema = responseSchema({ id: idSchema, ...changeableFields, kind: textSchema, locationId });
 type Bay = FromSchema<typeof baySchema>;
 
 const bayDefaults = { description: '', kind: 'RangeBay', bookable: true };
-const bays = {
+export const bays = {
   table: 'bay',
   parent: 'location',
   columns: 'id, location_id as "locationId", name, description, kind, bookable',
@@ -217,36 +215,3 @@ const bayKind = (hrefOf: (path: string) => string): RecordKind<Bay> => ({
   lock: (tx, id) => lockInside<Bay>(tx, bays, id),
   remove: (tx, { id }, { clientId }) => removeInside<Bay>(tx, bays, id, clientId, hrefOf),
 });
-
-/** What people at the facility can change. */
-export const updateBaySchema = {
-  type: 'object',
-  required: ['name', 'description', 'bookable'],
-  properties: { ...bayTexts, bookable },
-} as const;
-
-/**
- * Changes a bay of one of the facilities, with an event. Returns undefined if there is no such bay. If `check` throws
- * an error, nothing is written.
- */
-export const updateBay = (
-  db: Database,
-  { clientId, subject, facilities }: Caller,
-  id: string,
-  change: FromSchema<typeof updateBaySchema>,
-  check: (current: BayRow) => void,
-): Promise<BayRow | undefined> =>
-  transaction(db, async (tx) => {
-    await lockPlacesOfService(tx);
-    const { rows } = await createPlacesStore(tx).findBays(facilities, { bayIds: [id] }, { page: 1, pageSize: 1 });
-    const [row] = rows;
-    if (!row) return undefined;
-    check(row);
-    const { kind, bookable, name, description, locationId } = row;
-    const { name: newName, description: newDescription, bookable: newBookable } = change;
-    const before: Bay = { id, name, description, kind, bookable, locationId };
-    const changed = { name: newName, description: newDescription, bookable: newBookable };
-    const outcome = outcomeOf({ record: before }, { ...before, ...changed }, []);
-    writeOutcomes(tx, bays, [outcome], () => row.facilityId, { clientId, subject });
-    return { ...row, ...changed };
-  });

@@ -4,9 +4,13 @@ import { linksSchema } from '@bay-booking/common/links';
 import { textSchema } from '@bay-booking/common/text';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
 import { idsSchema, noLinksSchema, responseSchema } from '../http/schemas.ts';
-import { updateBaySchema } from './record.ts';
+import { changeableFields } from './record.ts';
 
-export const updateBayBodySchema = named('UpdateBay', updateBaySchema);
+export const updateBaySchema = named('UpdateBay', {
+  type: 'object',
+  required: ['name', 'description', 'bookable'],
+  properties: changeableFields,
+} as const);
 
 export const locationSchema = namedSchema('BookingLocation', {
   id: { ...textSchema, description: 'Location ID.' },

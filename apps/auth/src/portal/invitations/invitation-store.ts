@@ -1,6 +1,7 @@
 // Stores invitations (table `invitation`).
 import { randomBytes } from 'node:crypto';
 import { type Database, type Queryable, query, queryOne, transaction } from '@bay-booking/service/database/database';
+import { createFilteredList } from '@bay-booking/service/page-statements';
 import { hashSecret, randomToken } from '@bay-booking/service/secret-box';
 import { canonicalName } from '../../input/username.ts';
 import { lockFacilityAs } from '../facility-lock-store.ts';
@@ -47,7 +48,7 @@ const invitationLifetime = 7 * 24 * 3600;
 export const maxMembers = 500;
 
 /** The SQL of the state of the invitation `i`. */
-export const invitationState = `case when i.accepted_at is not null then 'accepted'
+const invitationState = `case when i.accepted_at is not null then 'accepted'
   when i.withdrawn_at is not null then 'withdrawn' when i.expires_at <= now() then 'expired' else 'open' end`;
 
 const columns = `i.id, i.facility_id as "facilityId", f.name as "facilityName", f.time_zone as "timeZone",
@@ -182,6 +183,24 @@ export function createInvitationStore({ db }: { db: Database }) {
       }),
   };
 }
+
+/** For operators. */
+export const listInvitations = createFilteredList<object>({
+  columns: `i.id, i.facility_id as "facilityId", i.email, i.role, ${invitationState} as state,
+    i.sent_at as "sentAt", i.expires_at as "expiresAt"`,
+  from: 'from invitation i where true',
+  orderBy: 'i.sent_at desc, i.id',
+  conditions: { id: 'i.id = {id}', facilityId: 'i.facility_id = {facilityId}' },
+});
+
+/** For operators. Returns undefined if the invitation was accepted or withdrawn. */
+export const withdrawInvitation = (tx: Queryable, id: string) =>
+  queryOne<Pick<Invitation, 'facilityId' | 'email' | 'role'>>(
+    tx,
+    `update invitation i set withdrawn_at = now() where i.id = $1 and ${undecidedCondition}
+     returning i.facility_id as "facilityId", i.email, i.role`,
+    [id],
+  );
 
 const newInvitationId = (): string => `inv-${randomBytes(12).toString('base64url')}`;
 
