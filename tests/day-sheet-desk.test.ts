@@ -93,12 +93,19 @@ describeInChromium('the desk', () => {
     const choices = dialog(page).getByRole('group', { name: 'Bays', exact: true }).last();
     await press(page, 'New booking');
     await choices.getByText('closed until 13:30').waitFor();
+    await page.keyboard.press('Escape');
+    await dialog(page).waitFor({ state: 'detached' });
+    await press(page, 'New booking');
+    await choices.getByText('closed until 13:30').waitFor();
     expect(await choices.innerText()).toMatch(
       /^Bay 1\s+booked until 14:00\s+Bay 2\s+closed until 13:30\s+Bay 3\s+free/,
     );
     expect(await choices.locator(':checked').getAttribute('value')).toBe('bay-n1-03');
     await fill(page, { Name: 'Follows', From: `${date}T14:00`, To: `${date}T15:00` });
     await choices.locator('[value=bay-n1-01]:checked').waitFor();
+    for (let times = 0; times < 2; times += 1) await page.keyboard.press('Escape');
+    await dialog(page).getByText('Discard your changes?').waitFor();
+    await press(page, 'Keep editing');
     await fill(page, { From: `${date}T13:00`, To: `${date}T14:00` });
     await check(page, 'Bay 1');
     await check(page, 'Bay 3', false);

@@ -449,9 +449,9 @@ describeInChromium('the day sheet', () => {
     await page.emulateMedia({ media: null });
     await press(page, 'List');
     expect(await page.locator('.list tbody tr').allTextContents()).toEqual([
-      '12:00–13:00Bay 3Closed: Net torn',
       '10:00–11:00Bay 1Søren+45 1234Left-handed',
       '10:00–11:00Bay 2Grace',
+      '12:00–13:00Bay 3Closed: Net torn',
     ]);
     expect(await page.locator('.list .filtered').count()).toBe(1);
     expect(await findViolations(page)).toEqual([]);

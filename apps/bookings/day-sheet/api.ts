@@ -1,5 +1,6 @@
 // Connects the page with the public API: the typed client, the connection's state and what happens without a token.
 import {
+  BookingsApiError,
   type BookingsClient,
   BookingsConnectionError,
   BookingsStepUpError,
@@ -8,8 +9,8 @@ import {
 import * as signIn from './sign-in.ts';
 
 /**
- * Has the event `connection` when `offlineSince` has changed, `catch-up` when the sheet must read all changes now, and
- * `caught-up` when it has read them.
+ * Has the event `connection` when `offlineSince` has changed, `connected` when a request can succeed again, `catch-up`
+ * when the sheet must read all changes now, and `caught-up` when it has read them.
  */
 export const events = new EventTarget();
 
@@ -21,10 +22,13 @@ function setConnected(connected: boolean): void {
   const wasConnected = offlineSince === undefined;
   if (connected) respondedAt = Date.now();
   offlineSince = connected ? undefined : respondedAt;
-  if (connected !== wasConnected) events.dispatchEvent(new Event('connection'));
+  if (connected === wasConnected) return;
+  events.dispatchEvent(new Event('connection'));
+  if (connected) events.dispatchEvent(new Event('connected'));
 }
 
 addEventListener('offline', () => setConnected(false));
+addEventListener('online', () => events.dispatchEvent(new Event('connected')));
 
 const catchUpMs = 2_000;
 
@@ -114,3 +118,13 @@ export async function stepUp(error: unknown): Promise<void> {
 }
 
 export const isConnectionProblem = (error: unknown): boolean => error instanceof BookingsConnectionError;
+
+/** After these, the same request can succeed: there is a new sign-in, or fewer requests. */
+const repeatedStatuses = [401, 408, 429];
+
+/** Whether the service says that the request is wrong. An error without problems comes from a proxy. */
+export const isFinal = (error: unknown): boolean =>
+  error instanceof BookingsApiError &&
+  error.problems.length > 0 &&
+  error.status < 500 &&
+  !repeatedStatuses.includes(error.status);

@@ -101,7 +101,11 @@ test('with Accept: text/csv, the items are CSV in which no cell is a formula, an
   };
   expect(await accepted('application/json, text/csv;q=0.9')).toEqual([200, 'application/json']);
   expect(await accepted('text/csv, */*;q=0.1')).toEqual([200, 'text/csv']);
-  expect(await accepted('text/html')).toEqual([406, 'application/json']);
+  const refused = await find('by=day', { headers: { Accept: 'text/html' } });
+  expect([refused.status, refused.body.errors[0].description]).toEqual([
+    406,
+    'Only application/json and text/csv can be answered.',
+  ]);
   const wrong = await find('by=week', { headers: { Accept: 'text/csv' } });
   expect([wrong.status, errorCodes(wrong)]).toEqual([400, ['ERR00002']]);
 });

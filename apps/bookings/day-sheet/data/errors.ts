@@ -12,8 +12,8 @@ import {
 } from '../day/sentences.ts';
 import { findBookings } from './read.ts';
 
-const noConnection = 'There is no connection to the service. What you typed is still here: try again later.';
-const unreachable = 'The authorization server does not respond. What you typed is still here: try again later.';
+const noConnection = { text: 'There is no connection to the service. Try again later.', isOutage: true };
+const unreachable = { text: 'The authorization server does not respond. Try again later.', isOutage: true };
 
 async function describeProblem(problem: Problem, day: Day, requested: readonly RequestedBooking[]) {
   const index = Number(problem.contextData.index ?? 0);
@@ -34,12 +34,12 @@ export async function describeError(
   try {
     await stepUp(error);
   } catch {
-    return [{ text: unreachable }];
+    return [unreachable];
   }
   if (error instanceof SentenceError) return [{ text: error.message, field: error.field }];
   if (error instanceof BookingsApiError && error.problems.length > 0)
     return (await Promise.all(error.problems.map((problem) => describeProblem(problem, day, requested)))).flat();
-  if (isConnectionProblem(error)) return [{ text: noConnection }];
-  if (error instanceof BookingsTokenError) return [{ text: unreachable }];
+  if (isConnectionProblem(error)) return [noConnection];
+  if (error instanceof BookingsTokenError) return [unreachable];
   return [{ text: `This did not work: ${error instanceof Error ? error.message : String(error)}.` }];
 }

@@ -1,9 +1,10 @@
 // Keeps a shown day up to date: with the change feed, and by reading closures and opening hours again and again.
 import type { ChangePage } from '@bay-booking/client';
-import { backgroundApi, events, isConnectionProblem, offlineSince } from '../api.ts';
+import { backgroundApi, events, isConnectionProblem, isFinal, offlineSince } from '../api.ts';
 import { applyChange, type Day } from '../day/day.ts';
 import { clockAt } from '../day/time.ts';
 import { haveBaysChanged, refreshSchedule } from './read.ts';
+import { waitToRepeat } from './repeat.ts';
 
 export interface LiveSheet {
   readonly drawBookings: (ids: readonly string[]) => void;
@@ -15,7 +16,6 @@ export interface LiveSheet {
 
 /** Closures and opening hours of other programs appear within a minute. */
 const refreshMs = 45_000;
-const retryMs = 2_000;
 
 export const connectionText = ({ timeZone }: Day): string =>
   offlineSince === undefined ? 'Live' : `No connection since ${clockAt(offlineSince, timeZone)}`;
@@ -25,19 +25,22 @@ export async function follow(day: Day, position: string, sheet: LiveSheet, signa
   const { facilityId } = day.location;
   let attempt = new AbortController();
   let mustCatchUp = false;
+  let failures = 0;
+  const stopped = new AbortController();
   const readNow = () => attempt.abort();
   const showConnection = (): void => {
     sheet.setStatus(connectionText(day));
     // A request that waits on a lost connection would notice the loss only after 40 s.
-    readNow();
+    if (offlineSince !== undefined) readNow();
   };
   // Only the feed changes the bookings of the day, because a response to a change can arrive after a later change.
   const catchUp = (): void => {
     mustCatchUp = true;
     readNow();
   };
-  events.addEventListener('catch-up', catchUp, { signal });
-  events.addEventListener('connection', showConnection, { signal });
+  const listening = { signal: AbortSignal.any([signal, stopped.signal]) };
+  events.addEventListener('catch-up', catchUp, listening);
+  events.addEventListener('connection', showConnection, listening);
   while (!signal.aborted) {
     attempt = new AbortController();
     mustCatchUp = false;
@@ -50,6 +53,7 @@ export async function follow(day: Day, position: string, sheet: LiveSheet, signa
         haveBaysChanged(day),
         apply(backgroundApi.changes.read(options())),
       ]);
+      failures = 0;
       if (changed) sheet.updateSchedule();
       sheet.showNow();
       sheet.setStatus('Live');
@@ -59,8 +63,13 @@ export async function follow(day: Day, position: string, sheet: LiveSheet, signa
       await apply(backgroundApi.changes.follow(options()));
     } catch (error) {
       if (mustCatchUp) continue;
+      if (isFinal(error)) {
+        stopped.abort();
+        return sheet.setStatus('Not live any more. Reload the page.');
+      }
       if (!isConnectionProblem(error)) sheet.setStatus('Waiting for a new sign-in');
-      await new Promise((resolve) => setTimeout(resolve, retryMs));
+      failures += 1;
+      await waitToRepeat(failures, events, signal);
     } finally {
       clearTimeout(timer);
     }

@@ -154,4 +154,6 @@ export interface Description {
   readonly text: string;
   /** The position of the requested booking. */
   readonly index?: number;
+  /** Whether the same request can succeed later. */
+  readonly isOutage?: boolean;
 }

@@ -90,6 +90,7 @@ test.each([
   expect(localAt(proposedStart(dayOf(date, timeZone), instant), timeZone)).toBe(expected);
 });
 
-test.each(['+275760-09-13', '9999-12-31', '2027-02-30', 'toString', '', null])('%p is no date', (text) =>
-  expect(readDate(text)).toBeUndefined(),
+test.each(['+275760-09-13', '9999-12-31', '0001-01-01', '1999-12-31', '2027-02-30', 'toString', '', null])(
+  '%p is no date',
+  (text) => expect(readDate(text)).toBeUndefined(),
 );

@@ -28,10 +28,14 @@ export function dayOf(date: string, timeZone: string): DayTimes {
   return { date, timeZone, start: startOf(plainDate), end: startOf(plainDate.add({ days: 1 })) };
 }
 
-/** Returns undefined if the text is not a date that the service accepts. */
+/** The first date that the page shows. */
+export const firstDate = '2000-01-01';
+
+/** Returns undefined if the text is not a date that the page shows. */
 export function readDate(text: string | null): string | undefined {
   try {
-    return text && /^\d{4}-/.test(text) && text < '9999' ? Temporal.PlainDate.from(text).toString() : undefined;
+    const isInRange = text && /^\d{4}-/.test(text) && text >= firstDate && text < '9999';
+    return isInRange ? Temporal.PlainDate.from(text).toString() : undefined;
   } catch {
     return undefined;
   }

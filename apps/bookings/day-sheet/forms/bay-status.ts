@@ -61,7 +61,8 @@ export function enableStatuses(
     for (const [index, box] of boxes.entries()) notes[index]?.replaceChildren(textOf(box.value) ?? '');
     for (const [option, name] of names) option.textContent = [name, textOf(option.value)].filter(Boolean).join(' · ');
     const free = statuses.find(({ kind }) => kind === 'free')?.bay.id;
-    if (!isChosen && statuses.length > 0) for (const box of boxes) box.checked = box.value === free;
+    // The choice of the page is no edit of the user.
+    if (!isChosen && statuses.length > 0) for (const box of boxes) box.defaultChecked = box.value === free;
   }
 
   let pending = update();

@@ -43,6 +43,12 @@ export function readText(values: FormData, name: string, before = ''): string {
   return text === before.replace(/[\r\n]/g, '').toWellFormed() ? before : text.trim();
 }
 
+export function readNumber(values: FormData, name: string, max: number): number {
+  const value = Number(values.get(name));
+  if (Number.isInteger(value) && value >= 1 && value <= max) return value;
+  throw new SentenceError(`Please enter a whole number from 1 to ${max}.`, name);
+}
+
 export function openNewBooking({ day }: FormContext, initial: ProposedBooking, draft?: FormDraft): void {
   /** The series whose dates are known to be free. */
   let checked = '';
@@ -119,10 +125,9 @@ export function openNewBooking({ day }: FormContext, initial: ProposedBooking, d
 
 function readSeries(values: FormData, day: Day, initial: ProposedBooking): readonly CreateBooking[] {
   const bayIds = values.getAll('bayId').map(String);
-  const weeks = Number(values.get('weeks'));
+  const weeks = readNumber(values, 'weeks', maxBookings);
   const reference = readText(values, 'externalBookingId');
   if (bayIds.length === 0) throw new SentenceError('Please choose a bay.', 'bayId');
-  if (!Number.isInteger(weeks) || weeks < 1) throw new SentenceError('The number of weeks must be 1 or more.', 'weeks');
   if (bayIds.length * weeks > maxBookings)
     throw new SentenceError(`At most ${maxBookings} bookings can be made at once. Choose fewer bays or weeks.`);
   const times = weeklyTimes(readTimes(values, day, initial), day.timeZone, weeks);

@@ -6,7 +6,7 @@ import { SentenceError } from '../day/sentences.ts';
 import { addDays, dateAt, dayOf } from '../day/time.ts';
 import { h, link } from '../dom.ts';
 import type { FormDraft } from '../sign-in.ts';
-import { openNewBooking } from './booking-form.ts';
+import { openNewBooking, readNumber } from './booking-form.ts';
 import { type FormContext, formField, openForm } from './form.ts';
 import { describeChoice } from './offers.ts';
 
@@ -22,6 +22,7 @@ export function openFindTime(context: FormContext, draft?: FormDraft): void {
       title: 'Find a time',
       day,
       kind: 'find',
+      isSearch: true,
       content: [
         formField('number', 'bays', 'How many bays', '1', { min: 1, max: day.bays.length }),
         formField('checkbox', 'together', 'Next to each other', true),
@@ -60,11 +61,6 @@ export function openFindTime(context: FormContext, draft?: FormDraft): void {
 
 function readWish(values: FormData): TimeWish {
   const text = (name: string): string => String(values.get(name) ?? '');
-  const readNumber = (name: string, max: number): number => {
-    const value = Number(text(name));
-    if (Number.isInteger(value) && value >= 1 && value <= max) return value;
-    throw new SentenceError(`Please enter a whole number from 1 to ${max}.`, name);
-  };
   const read = (name: string, unit: 'date' | 'time'): string => {
     if (text(name)) return text(name);
     throw new SentenceError(`Please enter a ${unit}.`, name);
@@ -75,9 +71,9 @@ function readWish(values: FormData): TimeWish {
   for (let date = first; date < last && dates.length <= maxDays; dates.push(date)) date = addDays(date, 1);
   if (dates.length > maxDays) throw new SentenceError(`Please choose at most ${maxDays} days.`, 'lastDate');
   return {
-    bays: readNumber('bays', 1_000),
+    bays: readNumber(values, 'bays', 1_000),
     together: values.has('together'),
-    minutes: readNumber('minutes', 1_440),
+    minutes: readNumber(values, 'minutes', 1_440),
     dates,
     from: read('from', 'time'),
     to: read('to', 'time'),

@@ -45,6 +45,8 @@ interface DialogOptions {
   readonly kind: string;
   readonly context?: unknown;
   readonly content: readonly Child[];
+  /** A search has nothing to lose, so it closes without a question. */
+  readonly isSearch?: boolean;
   /** If it is left out, the form only shows its fields. */
   readonly submitLabel?: string | false;
   readonly buttons?: readonly Child[];
@@ -74,8 +76,9 @@ export function formField(
     const boxes = options.map(([of, text]) =>
       h('label', h('input', { type: 'checkbox', name, value: of, checked: isSelected(of) }), text),
     );
-    const list = h('div.choices', { tabindex: 0, role: 'group', 'aria-label': label }, ...boxes);
-    return h('fieldset', described, h('legend', label), list, ...notes);
+    const labelled = { tabindex: 0, role: 'group', 'aria-labelledby': `${id}-label`, ...described };
+    const list = h('div.choices', labelled, ...boxes);
+    return h('div.field', h('span.label', { id: `${id}-label` }, label), list, ...notes);
   }
   const common = { name, autocomplete: 'off', ...described, ...attributes };
   const createControl = (): Control => {
@@ -99,7 +102,10 @@ function isEdited(control: Control): boolean {
   if (control instanceof HTMLSelectElement) return !control.selectedOptions[0]?.defaultSelected;
   if (control.type === 'checkbox')
     return control instanceof HTMLInputElement && control.checked !== control.defaultChecked;
-  return control.value !== control.defaultValue;
+  // Controls change line breaks.
+  const unedited = control.cloneNode() as typeof control;
+  unedited.value = control.defaultValue;
+  return control.value !== unedited.value;
 }
 
 function valuesOf(form: HTMLFormElement, controls: readonly Control[]): FormDraft['values'] {
@@ -117,8 +123,13 @@ function fill(form: HTMLFormElement, values: FormDraft['values']): void {
   }
 }
 
+const withReassurance = ({ text, isOutage, ...description }: Description): Description => ({
+  ...description,
+  text: isOutage ? `${text} What you typed is still here.` : text,
+});
+
 export function openForm(options: DialogOptions, draft?: FormDraft) {
-  const { title, day, kind, context, content, submitLabel, buttons = [], save, reopen } = options;
+  const { title, day, kind, context, content, submitLabel, buttons = [], isSearch, save, reopen } = options;
   const before = document.activeElement;
   const problems = h('div', { role: 'alert', class: 'problems' });
   const below = h('div.below');
@@ -132,7 +143,7 @@ export function openForm(options: DialogOptions, draft?: FormDraft) {
     below,
     h('div.buttons', submit, ...buttons),
     // The last element, so that the first field has the focus. “Close” as a label would also mean: close the bays.
-    button('×', () => dialog.close(), { class: 'dismiss', 'aria-label': 'Close' }),
+    button('×', dismiss, { class: 'dismiss', 'aria-label': 'Close' }),
   );
   const dialog: HTMLDialogElement = h('dialog', { 'aria-labelledby': 'dialog-title' }, formElement);
   if (!submit) for (const control of controlsOf(formElement)) control.disabled = true;
@@ -175,7 +186,7 @@ export function openForm(options: DialogOptions, draft?: FormDraft) {
     } catch (error) {
       if (error instanceof ChangedMeanwhile && error.current && reopen)
         reopen(error.current, { ...draftOf(controlsOf(formElement).filter(isEdited)), problem: error.message });
-      else showProblems(await describeError(error, day));
+      else showProblems((await describeError(error, day)).map(withReassurance));
     } finally {
       formElement.ariaBusy = null;
     }
@@ -185,6 +196,31 @@ export function openForm(options: DialogOptions, draft?: FormDraft) {
     event.preventDefault();
     if (save) void run(async () => save(new FormData(formElement)));
   });
+  /** Shows content below the fields, for example the conflicts of a series. */
+  function showBelow(...shown: readonly Node[]): void {
+    below.replaceChildren(...shown);
+    if (shown.length > 0) below.scrollIntoView({ block: 'nearest' });
+  }
+
+  /** Closes the form, or asks first if something typed would be lost. */
+  function dismiss(): void {
+    if (isSearch || !controlsOf(formElement).some(isEdited)) {
+      dialog.close();
+      return;
+    }
+    const discard = button('Discard changes', () => dialog.close(), { class: 'danger' });
+    const keep = button('Keep editing', () => showBelow());
+    showBelow(h('div.question', { role: 'alert' }, h('p', 'Discard your changes?'), discard, keep));
+    keep.focus();
+  }
+
+  // A browser lets a page prevent only one `cancel` in a row, so the key has an event of its own.
+  for (const type of ['cancel', 'keydown'])
+    dialog.addEventListener(type, (event) => {
+      if (event instanceof KeyboardEvent && event.key !== 'Escape') return;
+      event.preventDefault();
+      dismiss();
+    });
   dialog.addEventListener('close', () => {
     keepToast(dialog);
     dialog.remove();
@@ -207,11 +243,7 @@ export function openForm(options: DialogOptions, draft?: FormDraft) {
     values: () => new FormData(formElement),
     /** Runs an action of a button in the form, as `save` runs. */
     run,
-    /** Shows content below the fields, for example the conflicts of a series. */
-    showBelow: (...shown: readonly Node[]): void => {
-      below.replaceChildren(...shown);
-      if (shown.length > 0) below.scrollIntoView({ block: 'nearest' });
-    },
+    showBelow,
     setSubmitLabel: (label: string): void => {
       if (submit) submit.textContent = label;
     },

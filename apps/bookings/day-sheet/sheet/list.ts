@@ -1,6 +1,17 @@
 // Draws the list of the day's closures and bookings: for screen readers, for paper and for phones.
+import type { Closure } from '@bay-booking/client';
 import { intervalOf } from '../../src/time/interval.ts';
-import { bayNameOf, closedTimeOf, type Day, detailsOf, inOrder, matches, nameOf, type SheetEntry } from '../day/day.ts';
+import {
+  bayNameOf,
+  closedTimeOf,
+  type Day,
+  detailsOf,
+  inOrder,
+  matches,
+  nameOf,
+  type SheetBooking,
+  type SheetEntry,
+} from '../day/day.ts';
 import { rangeOf } from '../day/time.ts';
 import { type Child, h, link, listOf } from '../dom.ts';
 import { drawAttendance } from './box.ts';
@@ -28,25 +39,29 @@ export function createListView(day: Day, open: (entry: SheetEntry) => void) {
     return h('tr', ...cells.map((content) => h('td', ...content)));
   };
 
+  function closureRow(closure: Closure): HTMLElement {
+    const bays = closure.bayIds?.map((bayId) => bayNameOf(day, bayId)).join(', ') ?? 'All bays';
+    return rowOf(closure, bays, `Closed: ${closure.reason ?? 'no reason'}`, undefined, '', '', '');
+  }
+
+  function bookingRow(booking: SheetBooking, filter: string): HTMLElement {
+    const closed = closedTimeOf(day, booking.bayId, intervalOf(booking));
+    const details = [detailsOf(booking), closed].filter(Boolean).join(' · ');
+    const { phone = '', note = '' } = booking.metadata ?? {};
+    const attendance = drawAttendance(booking);
+    const row = rowOf(booking, bayNameOf(day, booking.bayId), nameOf(booking), attendance, phone, note, details);
+    if (filter.trim()) row.classList.add(matches(booking, filter) ? 'found' : 'filtered');
+    return row;
+  }
+
   return {
     element,
     draw: (filter: string): void => {
       const focused = (document.activeElement as HTMLElement | null)?.dataset.id;
-      const closures = day.closures.map((closure) => {
-        const bays = closure.bayIds?.map((bayId) => bayNameOf(day, bayId)).join(', ') ?? 'All bays';
-        return rowOf(closure, bays, `Closed: ${closure.reason ?? 'no reason'}`, undefined, '', '', '');
-      });
-      const bookings = inOrder(day).map((booking) => {
-        const closed = closedTimeOf(day, booking.bayId, intervalOf(booking));
-        const details = [detailsOf(booking), closed].filter(Boolean).join(' · ');
-        const { phone = '', note = '' } = booking.metadata ?? {};
-        const attendance = drawAttendance(booking);
-        const bay = bayNameOf(day, booking.bayId);
-        const row = rowOf(booking, bay, nameOf(booking), attendance, phone, note, details);
-        if (filter.trim()) row.classList.add(matches(booking, filter) ? 'found' : 'filtered');
-        return row;
-      });
-      body.replaceChildren(...closures, ...bookings);
+      const entries = [...day.closures, ...inOrder(day)].sort((a, b) => a.startDate.localeCompare(b.startDate));
+      body.replaceChildren(
+        ...entries.map((entry) => ('userAlias' in entry ? bookingRow(entry, filter) : closureRow(entry))),
+      );
       table.hidden = body.childElementCount === 0;
       empty.hidden = !table.hidden;
       if (focused) body.querySelector<HTMLElement>(`[data-id="${CSS.escape(focused)}"]`)?.focus();

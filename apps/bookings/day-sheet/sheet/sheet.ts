@@ -1,9 +1,10 @@
 // Shows one day of a location: toolbar, grid and list. Keeps both up to date with the change feed.
 import type { BookingLocation, Me } from '@bay-booking/client';
-import { offlineSince } from '../api.ts';
+import { events, isFinal, offlineSince } from '../api.ts';
 import { describeError } from '../data/errors.ts';
 import { connectionText, follow } from '../data/live.ts';
 import { createUnreadDay, findReadDay, loadDay } from '../data/read.ts';
+import { waitToRepeat } from '../data/repeat.ts';
 import type { Day } from '../day/day.ts';
 import { halfHour, longDate, proposedStart } from '../day/time.ts';
 import type { UsageChoice } from '../day/usage.ts';
@@ -32,9 +33,6 @@ export interface SheetOptions {
   readonly reload: () => void;
 }
 
-/** Until the page tries again to read a day. */
-const retryMs = 2_000;
-
 /** Shows the day and keeps it up to date until `signal` is aborted. */
 export async function showSheet(options: SheetOptions, signal: AbortSignal): Promise<void> {
   const { location, date, draft } = options;
@@ -50,13 +48,14 @@ export async function showSheet(options: SheetOptions, signal: AbortSignal): Pro
     // Every control stays, so the user can go back to a day that was read before.
     const unread = h('div.unread', { role: 'status' });
     if (!signal.aborted) showMain(...drawSheet(createUnreadDay(location, date), options, unread).elements);
-    while (!found && !signal.aborted) {
+    for (let failures = 1; !found && !signal.aborted; failures += 1) {
       const text =
         offlineSince === undefined && problem !== undefined
           ? (await describeError(problem, createUnreadDay(location, date))).map((reason) => reason.text).join(' ')
           : 'This day cannot be shown without a connection. The page tries again by itself.';
       if (unread.textContent !== text) unread.textContent = text;
-      await new Promise((resolve) => setTimeout(resolve, retryMs));
+      if (isFinal(problem)) return;
+      await waitToRepeat(failures, events, signal);
       found = await read();
     }
   }

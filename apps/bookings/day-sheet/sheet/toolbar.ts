@@ -2,7 +2,7 @@
 // same tab.
 import type { BookingLocation, Me } from '@bay-booking/client';
 import { type Day, inOrder, matches } from '../day/day.ts';
-import { addDays, dateAt, readDate } from '../day/time.ts';
+import { addDays, dateAt, firstDate, readDate } from '../day/time.ts';
 import { announce, button, h } from '../dom.ts';
 
 const initial = {
@@ -96,9 +96,9 @@ export function createToolbar(
     id: 'date',
     type: 'date',
     value: date,
-    min: '2000-01-01',
+    min: firstDate,
     // While somebody types a year, the field has the years 2, 20 and 202 first.
-    change: () => readDate(selectDate.value) && selectDate.value >= selectDate.min && go(location.id, selectDate.value),
+    change: () => readDate(selectDate.value) && go(location.id, selectDate.value),
   });
   const selectBay = h(
     'select',

@@ -1,6 +1,5 @@
 // Shows how full the bays were in a week or a month, beside the one before: numbers, a table with bars, and a download.
 import type { BookingLocation } from '@bay-booking/client';
-import { offlineSince } from '../api.ts';
 import { describeError } from '../data/errors.ts';
 import { createUnreadDay } from '../data/read.ts';
 import { downloadCsv, readUsage, type UsageReport, type UsageRequest } from '../data/usage.ts';
@@ -47,7 +46,6 @@ export async function showUsage(options: UsageOptions, signal: AbortSignal): Pro
   }
 
   async function describe(error: unknown): Promise<string> {
-    if (offlineSince !== undefined) return 'There is no connection to the service. Try again later.';
     return (await describeError(error, createUnreadDay(location, date))).map(({ text }) => text).join(' ');
   }
   async function fail(error: unknown): Promise<void> {

@@ -10,6 +10,7 @@ import { createCsvWriter, prefersCsv } from './csv.ts';
 import { createInputReaders, type InputOptions } from './input.ts';
 import { isStrict } from './preferences.ts';
 
+const jsonOrCsv = 'Only application/json and text/csv can be answered.';
 const strictHandling = 'handling=strict';
 /** A media range for JSON or for a type that ends with +json. */
 const anyJsonType = /^\s*(?:application|text)\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
@@ -53,7 +54,7 @@ export function mountEndpoints<Caller extends { readonly clientId: string; reado
       for (const [name, value] of Object.entries(headers ?? {})) response.setHeader(name, value);
       if (writeCsv) response.vary('Accept');
       const isCsv = writeCsv !== undefined && prefersCsv(request);
-      if (!isCsv && !acceptsJson(request)) throw errors.apiError('ERR00406');
+      if (!isCsv && !acceptsJson(request)) throw errors.apiError('ERR00406', writeCsv && { description: jsonOrCsv });
       if (endpoint.timeoutSeconds !== undefined) request.setTimeout(endpoint.timeoutSeconds * 1_000);
       const prefersStrict = reading === 'lenient' && isStrict(request.get('prefer'));
       const params = request.params as Record<string, string>;
