@@ -63,6 +63,13 @@ async function registerUserOfClient() {
   return { ...user, sub, sid: String(sid), idToken: String(idToken) };
 }
 
+/** Registers a user who is signed in at the client app-session in two browsers. */
+async function registerUserOfTwoSessions() {
+  const user = await registerUserOfClient();
+  const { browser: otherBrowser } = await signInUser(fixture.server, user.username);
+  return { ...user, otherSid: String((await signInAtClient(otherBrowser, 'app-session')).sid) };
+}
+
 /**
  * Returns the logout tokens that clients have received for a user, sorted, each as the text `CLIENT SID`. Without sid,
  * SID is `-`.
@@ -79,31 +86,21 @@ const requestSignOut = (browser: FormBrowser, params: Record<string, string> = {
   browser.open(`${fixture.server.origin}/connect/endsession?${new URLSearchParams(params)}`);
 
 describe('the logout token', () => {
-  test('the logout token contains sub and the sid of the id_token if the client requires the session', async () => {
-    const { browser, account, sub, sid } = await registerUserOfClient();
-    await browser.send(account, {}, 'Sign out');
-    expect(await receivedLogouts(sub)).toEqual([`app-session ${sid}`]);
-    const received = lastReceived();
-    expect(received).toMatchObject({ method: 'POST', path: '/app-session' });
-    expect(received.headers).toMatchObject({ 'content-type': 'application/x-www-form-urlencoded' });
-    const claims = await validateLogoutToken(received, {
-      issuer: fixture.server.origin,
-      clientId: 'app-session',
-    });
-    expect(Object.keys(claims).toSorted()).toEqual(['aud', 'events', 'exp', 'iat', 'iss', 'jti', 'sid', 'sub']);
-  });
-
-  test('logout token and id_token contain no sid if the client does not require the session', async () => {
+  test.each([
+    ['the sid of the id_token, if the client requires the session', 'app-session', ['sid']],
+    ['no sid, like the id_token, if the client does not require the session', 'app-user', []],
+  ])('the logout token contains sub and %s', async (_title, clientId, more) => {
     const { browser, account } = await registerUser(fixture.server);
-    const { sub = '', sid } = await signInAtClient(browser, 'app-user');
-    expect(sid).toBeUndefined();
+    const { sub = '', sid } = await signInAtClient(browser, clientId);
+    expect(typeof sid).toBe(more.length > 0 ? 'string' : 'undefined');
     await browser.send(account, {}, 'Sign out');
-    expect(await receivedLogouts(sub)).toEqual(['app-user -']);
-    const claims = await validateLogoutToken(lastReceived(), {
-      issuer: fixture.server.origin,
-      clientId: 'app-user',
-    });
-    expect(Object.keys(claims).toSorted()).toEqual(['aud', 'events', 'exp', 'iat', 'iss', 'jti', 'sub']);
+    expect(await receivedLogouts(sub)).toEqual([`${clientId} ${sid ?? '-'}`]);
+    const received = lastReceived();
+    expect(received).toMatchObject({ method: 'POST', path: `/${clientId}` });
+    expect(received.headers).toMatchObject({ 'content-type': 'application/x-www-form-urlencoded' });
+    const claims = await validateLogoutToken(received, { issuer: fixture.server.origin, clientId });
+    const names = ['aud', 'events', 'exp', 'iat', 'iss', 'jti', ...more, 'sub'];
+    expect(Object.keys(claims).toSorted()).toEqual(names);
   });
 
   test('the logout token for a client with the profile fapi2 is signed with ES256', async () => {
@@ -172,9 +169,7 @@ describe('the end of a session or access', () => {
   });
 
   test('when a user changes the password, the clients of all browsers get a token', async () => {
-    const { browser, username, sub, sid } = await registerUserOfClient();
-    const otherSession = await signInUser(fixture.server, username);
-    const { sid: otherSid } = await signInAtClient(otherSession.browser, 'app-session');
+    const { browser, sub, sid, otherSid } = await registerUserOfTwoSessions();
     await browser.send(await openAccount(browser), { password, newPassword: 'eight quiet harbours' });
     expect(await receivedLogouts(sub)).toEqual([`app-session ${sid}`, `app-session ${otherSid}`].toSorted());
     // The session of this browser continues, but the client is no longer part of it.
@@ -183,9 +178,7 @@ describe('the end of a session or access', () => {
   });
 
   test('a user who changes the password can keep the access of clients in this browser', async () => {
-    const { browser, username, sub } = await registerUserOfClient();
-    const otherSession = await signInUser(fixture.server, username);
-    const { sid: otherSid } = await signInAtClient(otherSession.browser, 'app-session');
+    const { browser, sub, otherSid } = await registerUserOfTwoSessions();
     const form = { password, newPassword: 'eight quiet harbours', keepApplications: 'yes' };
     await browser.send(await openAccount(browser), form);
     expect(await receivedLogouts(sub)).toEqual([`app-session ${otherSid}`]);
@@ -207,9 +200,7 @@ describe('the end of a session or access', () => {
   });
 
   test('when a user ends another session, the client of that session gets a token', async () => {
-    const { browser, username, sub } = await registerUserOfClient();
-    const otherSession = await signInUser(fixture.server, username);
-    const { sid: otherSid } = await signInAtClient(otherSession.browser, 'app-session');
+    const { browser, sub, otherSid } = await registerUserOfTwoSessions();
     const account = await openAccount(browser);
     // The page has no form to end the session of this browser, so the first `uid` belongs to the other session.
     const uid = account.forms.flatMap(({ fields }) => fields).find(({ name }) => name === 'uid')?.value ?? '';
@@ -230,9 +221,7 @@ describe('the end of a session or access', () => {
   });
 
   test('when a user removes the access of a client, only this client gets tokens', async () => {
-    const { browser, username, sub, sid } = await registerUserOfClient();
-    const otherSession = await signInUser(fixture.server, username);
-    const { sid: otherSid } = await signInAtClient(otherSession.browser, 'app-session');
+    const { browser, sub, sid, otherSid } = await registerUserOfTwoSessions();
     await signInAtClient(browser, 'app-user');
     await browser.send(await openAccount(browser), { client: 'app-session' }, 'Remove access');
     const ofRemovedClient = [`app-session ${sid}`, `app-session ${otherSid}`].toSorted();
@@ -298,32 +287,6 @@ describe('requests that send no logout token', () => {
   });
 });
 
-describe('the import of a client with back-channel logout', () => {
-  const address = 'https://app.example/logout';
-  test.each([
-    [{ backchannel_logout_uri: undefined, backchannel_logout_session_required: true }, 'needs backchannel_logout_uri'],
-    [{ backchannel_logout_uri: 'app.example/logout' }, 'must be an https address'],
-    // 203.0.114.1 is a public address, so the only error is the protocol.
-    [{ backchannel_logout_uri: 'http://203.0.114.1/logout' }, 'must be an https address'],
-    [{ backchannel_logout_uri: 'https://10.1.2.3/logout' }, 'must lead to a public address'],
-    [{ backchannel_logout_uri: 'https://[fd00::1]/logout' }, 'must lead to a public address'],
-    [{ backchannel_logout_uri: `${address}#part` }, 'must not contain a fragment'],
-    [{ backchannel_logout_uri: 'https://user:secret@app.example/' }, 'must not contain user information'],
-    [{ backchannel_logout_session_required: 'yes' }, 'backchannel_logout_session_required'],
-  ])('the import rejects the client metadata %j', async (metadata, reason) => {
-    await expect(fixture.server.load({ clients: [logoutClient('invalid', address, metadata)] })).rejects.toThrow(
-      reason,
-    );
-  });
-});
-
-/** Signs in to a client in a browser that already has a session. */
-async function openClient(browser: FormBrowser, clientId: string): Promise<void> {
-  const request = { response_type: 'code', client_id: clientId, redirect_uri: appRedirectUri, scope: 'openid' };
-  const page = await browser.open(authorizeUrl(fixture.server, request));
-  expect(redirectParameters(await signInAndConsent(browser, page)).code).toBeDefined();
-}
-
 /**
  * Imports the clients, registers a user, and signs the user in to all clients in one browser. `sub` is the id of the
  * account.
@@ -332,7 +295,10 @@ async function signInTo(...clients: readonly ImportedClient[]) {
   const { server } = fixture;
   await server.load({ clients: [...clients] });
   const user = await registerUser(server);
-  for (const { client_id } of clients) await openClient(user.browser, client_id);
+  for (const { client_id } of clients) {
+    const page = await signInAndConsent(user.browser, await user.browser.open(codeFlowUrl(client_id)));
+    expect(redirectParameters(page).code).toBeDefined();
+  }
   const [row] = await server.db('account').where({ username: user.username }).select('id');
   return { ...user, sub: String(row.id) };
 }

@@ -380,12 +380,6 @@ describe('POST /connect/deviceauthorization', () => {
     expect(await originFor('https://screen.example')).toBe('https://screen.example');
     expect(await originFor('https://evil.example')).toBeNull();
   });
-
-  test('every code is new', async () => {
-    const all = await Promise.all(Array.from({ length: 20 }, () => device.start()));
-    expect(new Set(all.map(({ user_code }) => user_code)).size).toBe(20);
-    expect(new Set(all.map(({ device_code }) => device_code)).size).toBe(20);
-  });
 });
 
 test('the log contains no device code and no user code, and the database contains no device code', async () => {

@@ -270,14 +270,6 @@ describe('methods and paths that do not exist', () => {
     expect(response.headers.get('allow')).toBe(allow);
     expect(await statusAndBody(response)).toMatchObject({ status: 405, error: 'invalid_request' });
   });
-
-  test('an unknown path shows a page that loads nothing from other origins', async () => {
-    const response = await get('/nowhere', { Accept: 'text/html' });
-    expect(response.status).toBe(404);
-    const html = await response.text();
-    expect(html).toMatch(/<html lang="en">/);
-    expect(html).not.toMatch(/(src|href)="(https?:)?\/\//);
-  });
 });
 
 describe('health', () => {

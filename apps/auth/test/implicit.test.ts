@@ -106,7 +106,7 @@ describe('response_type=token', () => {
   ])('the error of a request with %s is in the fragment', async (_title, more, error) => {
     const { url, params } = await redirectOf(more);
     expect(url.search).toBe('');
-    expect(params).toMatchObject({ error, state: 'st-1' });
+    expect(params).toMatchObject({ error, state: 'st-1', iss: server.origin });
   });
 
   test('a user who cancels on the sign-in page causes access_denied in the fragment', async () => {

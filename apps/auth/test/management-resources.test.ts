@@ -181,18 +181,6 @@ describe('owners', () => {
     },
   );
 
-  test('of two parallel requests that each remove an owner, one is refused', async () => {
-    const memberships = [{ facilityId: 'fac-pair', role: 'owner' }];
-    await send('PUT', '/facilities/fac-pair', { name: 'Pair' });
-    for (const name of ['one', 'two']) await send('PUT', `/accounts/${name}@pair.example`, { memberships });
-    const removals = await Promise.all(['one', 'two'].map((name) => send('DELETE', `/accounts/${name}@pair.example`)));
-    expect(removals.map(({ status }) => status).sort()).toEqual([204, 409]);
-    expect(await send('DELETE', '/facilities/fac-pair')).toMatchObject({
-      status: 409,
-      body: { errors: [{ code: 'MEMBER00002' }] },
-    });
-  });
-
   test('the id of a deleted account is never used again', async () => {
     await send('PUT', '/accounts/gone@range.example', { id: 'acc-gone', password: 'lampe fenster regal' });
     expect(await send('DELETE', '/accounts/gone@range.example')).toMatchObject({ status: 204 });

@@ -18,6 +18,7 @@ const idleMinutes = 121;
 const pagesOfNorth = [
   '',
   '/history',
+  '/tokens',
   '/people/acc-bot/revoke',
   '/people/acc-staff/role',
   '/invitations/inv-x/withdraw',

@@ -53,30 +53,40 @@ const rolesOf = async (username: string) => {
 const newcomer = { name: 'Booking site', password: 'seven unusual lamps' };
 
 describe('a facility owner or authorized staff invites a service account with the Bookings Manager role', () => {
-  test.each(['owner', 'staff'])('the %s invites a service account with the form field `email`', async (by) => {
-    const email = `till-of-${by}@range.example`;
-    const { page } = await invite(email, { by });
+  test.each([
+    ['owner', 'bookings-manager', 'Bookings Manager'],
+    ['staff', 'bookings-manager', 'Bookings Manager'],
+    ['owner', 'facility-manager', 'Facility Manager'],
+    ['staff', 'facility-manager', 'Facility Manager'],
+  ])('the %s invites a service account as %s, which is welcomed once', async (by, role, title) => {
+    const email = `${role}-of-${by}@range.example`;
+    const { browser: inviter, page } = await invite(email, { by, role });
     expect(page.status).toBe(200);
     expect(page.html).toContain('The invitation is on its way');
-    expect(page.html).toContain(email);
+    expect(textOf(page.html)).toContain(`${email} ${title}`);
 
     const browser = portal.openBrowser();
     const form = await browser.open(await portal.invitationLink(email));
     expect(form.status).toBe(200);
     expect(form.headers.get('cache-control')).toBe('no-store');
-    expect(form.html).toContain('North Range');
+    expect(textOf(form.html)).toMatch(new RegExp(`North Range.*as ${title}`));
     const home = await browser.send(filled(form, '/portal/invitation', newcomer), {});
     expect(home.url.pathname).toBe('/portal');
-    expect(home.html).toContain('North Range');
+    expect(textOf(home.html)).toContain(`Welcome to North Range. Your role is ${title}.`);
     // The home page has the form that creates a personal access token. Only this form has the field
     // `expiresInDays`.
     expect(home.forms.some(({ fields }) => fields.some(({ name }) => name === 'expiresInDays'))).toBe(true);
-    expect(await rolesOf(email)).toEqual(['fac-north bookings-manager service']);
-    const { rows } = await portal.server.db.raw('select email_verified, roles from account where username = ?', [
+    expect((await browser.open(portal.at('/portal'))).html).not.toContain('Welcome');
+    expect(await rolesOf(email)).toEqual([`fac-north ${role} service`]);
+    const { rows } = await portal.server.db.raw('select id, email_verified, roles from account where username = ?', [
       email,
     ]);
     // The column `roles` contains roles that do not belong to a facility. An invitation gives no such role.
-    expect(rows).toEqual([{ email_verified: true, roles: [] }]);
+    expect(rows).toEqual([{ id: expect.any(String), email_verified: true, roles: [] }]);
+    // The list of members shows the role, which owners and staff may revoke.
+    const people = await inviter.open(portal.at(north));
+    expect(textOf(people.html)).toContain(`${email} ${title} none yet`);
+    expect(people.html).toContain(`/people/${rows[0].id}/revoke`);
   });
 
   test('a form without a role invites a Bookings Manager, and the page of an owner has chosen Staff', async () => {
@@ -94,24 +104,6 @@ describe('a facility owner or authorized staff invites a service account with th
     await browser.send(forged(page, `${north}/invitations`, values), {});
     const link = await portal.invitationLink('plain@range.example');
     expect(textOf((await browser.open(link)).html)).toContain('as Bookings Manager . For programs, such as a till');
-  });
-
-  test.each(['owner', 'staff'])('the %s invites a Facility Manager', async (by) => {
-    const email = `manager-of-${by}@range.example`;
-    expect(textOf((await invite(email, { by, role: 'facility-manager' })).page.html)).toContain(
-      `${email} Facility Manager`,
-    );
-    const browser = portal.openBrowser();
-    const form = await browser.open(await portal.invitationLink(email));
-    expect(textOf(form.html)).toContain('as Facility Manager');
-    const home = await browser.send(filled(form, '/portal/invitation', newcomer), {});
-    expect(home.forms.some(({ fields }) => fields.some(({ name }) => name === 'expiresInDays'))).toBe(true);
-    expect(await rolesOf(email)).toEqual(['fac-north facility-manager service']);
-    // The list of members shows the role, and staff may revoke it.
-    const { page } = await portal.signIn(by, north);
-    expect(textOf(page.html)).toContain(`${email} Facility Manager none yet`);
-    const { rows } = await portal.server.db.raw('select id from account where username = ?', [email]);
-    expect(page.html).toContain(`/people/${rows[0].id}/revoke`);
   });
 
   test('the e-mail names the facility, and says that the link works once and when it expires', async () => {
@@ -197,13 +189,6 @@ describe('a facility owner or authorized staff invites a service account with th
 });
 
 describe('the welcome message after an invitation was accepted', () => {
-  test('a new service account is welcomed to the facility, once', async () => {
-    const { browser, page } = await openInvitation('welcome@range.example');
-    const home = await browser.send(filled(page, '/portal/invitation', newcomer), {});
-    expect(textOf(home.html)).toContain('Welcome to North Range. Your role is Bookings Manager.');
-    expect((await browser.open(portal.at('/portal'))).html).not.toContain('Welcome');
-  });
-
   test('a person with several facilities is welcomed to the new facility', async () => {
     await invite('southerner@range.example', { role: 'staff' });
     const link = await portal.invitationLink('southerner@range.example');

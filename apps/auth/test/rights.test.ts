@@ -154,17 +154,3 @@ test('`roles` lists the roles of the account and those at facilities, each once'
   expect(await rolesOf('acc-staff')).toEqual(['player', 'range-owner', 'range-staff']);
   expect(await rolesOf('acc-manager')).toEqual(['facility-manager', 'bookings-manager']);
 });
-
-describe('an import', () => {
-  const client = { client_id: 'c', client_secret: 's' };
-  test.each([
-    [
-      { ...client, accountId: 'acc-manager', facilities: ['nope'] },
-      '/clients/0/facilities/0: there is no facility nope',
-    ],
-    [{ ...client, access: 'read' }, '/clients/0/access: is only for a client with accountId'],
-    [{ ...client, facilities: ['fac-1'] }, '/clients/0/facilities: is only for a client with accountId'],
-  ])('%j is rejected', async (wrong, error) => {
-    await expect(server.load({ clients: [wrong as never] })).rejects.toThrow(error);
-  });
-});

@@ -9,7 +9,7 @@ import { createDevice } from './device-fixture.ts';
 import { appSecret, codeOf, confirmAddresses, registerSecureUser, setUpApp } from './factors-fixture.ts';
 import { authorizeUrl, pkce, redirectParameters, signInAndConsent, webRequest } from './flows.ts';
 import { startSocialServer } from './social-server.ts';
-import { password, registerUser } from './test-users.ts';
+import { ageSignIns, password, registerUser, type TestUser } from './test-users.ts';
 
 const server = useFixture(() => startSocialServer());
 
@@ -36,14 +36,16 @@ const refresh = async (refreshToken: string) => {
   const form = { ...webClient, grant_type: 'refresh_token', refresh_token: refreshToken };
   return claimsOf(await server.token(form));
 };
-const consented = (browser: FormBrowser, page: Page) => signInAndConsent(browser, page);
 
 const asksForCode = ({ url }: Page): boolean => url.pathname === '/sign-in/second-factor';
 
 test('amr names the methods; without acr_values there is no acr', async () => {
   const { browser, other } = await registerSecureUser(server);
-  expect(await exchange(await consented(other, await open(other)))).toMatchObject({ amr: ['pwd'], acr: undefined });
-  const elevated = await exchange(await consented(browser, await open(browser)));
+  expect(await exchange(await signInAndConsent(other, await open(other)))).toMatchObject({
+    amr: ['pwd'],
+    acr: undefined,
+  });
+  const elevated = await exchange(await signInAndConsent(browser, await open(browser)));
   expect(elevated).toMatchObject({ amr: ['pwd', 'otp', 'mfa'], acr: undefined, idAcr: undefined });
 });
 
@@ -52,14 +54,16 @@ describe('acr_values=2', () => {
     const { other } = await registerSecureUser(server);
     const asked = await open(other, { acr_values: '2' });
     expect(asksForCode(asked)).toBe(true);
-    const claims = await exchange(await consented(other, await other.send(asked, { code: codeOf(appSecret) })));
+    const claims = await exchange(await signInAndConsent(other, await other.send(asked, { code: codeOf(appSecret) })));
     expect(claims).toMatchObject({ amr: ['pwd', 'otp', 'mfa'], acr: '2', idAcr: '2' });
     const { refreshToken: _first, ...refreshed } = await refresh(claims.refreshToken);
     const { refreshToken: _second, ...before } = claims;
     expect(refreshed).toEqual(before);
     // The elevated session needs no further prompt, and another request does not get the acr.
-    expect(await exchange(await consented(other, await open(other, { acr_values: '2' })))).toMatchObject({ acr: '2' });
-    expect(await exchange(await consented(other, await open(other)))).toMatchObject({ acr: undefined });
+    expect(await exchange(await signInAndConsent(other, await open(other, { acr_values: '2' })))).toMatchObject({
+      acr: '2',
+    });
+    expect(await exchange(await signInAndConsent(other, await open(other)))).toMatchObject({ acr: undefined });
   });
 
   test('a user without a factor must set one up, also when the flow is started again', async () => {
@@ -73,7 +77,7 @@ describe('acr_values=2', () => {
     const link = page.links.find(({ text }) => text.includes('Set up an authenticator app'))?.href ?? '';
     const { page: codes } = await setUpApp(server, browser, link);
     const next = codes.links.find(({ text }) => text.includes('saved'))?.href ?? '';
-    const claims = await exchange(await consented(browser, await browser.open(next)));
+    const claims = await exchange(await signInAndConsent(browser, await browser.open(next)));
     expect(claims).toMatchObject({ amr: ['pwd', 'otp', 'mfa'], acr: '2' });
   });
 
@@ -81,7 +85,7 @@ describe('acr_values=2', () => {
     const { other } = await registerSecureUser(server);
     const asked = await open(other, { acr_values: '2', scope: scopes.play });
     expect(asksForCode(asked)).toBe(true);
-    const claims = await exchange(await consented(other, await other.send(asked, { code: codeOf(appSecret) })));
+    const claims = await exchange(await signInAndConsent(other, await other.send(asked, { code: codeOf(appSecret) })));
     expect(claims).toMatchObject({ acr: '2', idAcr: undefined });
 
     const { other: third } = await registerSecureUser(server);
@@ -103,14 +107,13 @@ describe('acr_values=2', () => {
 
   test('max_age asks for both factors again', async () => {
     const { browser, username } = await registerSecureUser(server);
-    await server.db.raw(
-      `update oidc_artifact set payload = jsonb_set(payload, '{loginTs}', to_jsonb(extract(epoch from now())::int - 90))
-        where model = 'Session'`,
-    );
+    await ageSignIns(server, 90);
     const signIn = await open(browser, { acr_values: '2', max_age: '60' });
     expect(signIn.title).toMatch(/^Sign in/);
     const asked = await browser.send(signIn, { username, password });
-    const claims = await exchange(await consented(browser, await browser.send(asked, { code: codeOf(appSecret) })));
+    const claims = await exchange(
+      await signInAndConsent(browser, await browser.send(asked, { code: codeOf(appSecret) })),
+    );
     expect(claims.acr).toBe('2');
     expect(Number(claims.authTime)).toBeGreaterThan(Date.now() / 1000 - 60);
   });
@@ -123,9 +126,11 @@ describe('acr_values=2', () => {
     const setUp = await browser.send(login, {}, { name: 'user', value: user });
     const { page } = await setUpApp(server, browser, setUp.links.find(({ text }) => text.includes('Set up an'))?.href);
     const next = page.links.find(({ text }) => text.includes('saved'))?.href ?? '';
-    const claims = await exchange(await consented(browser, await browser.open(next)));
+    const claims = await exchange(await signInAndConsent(browser, await browser.open(next)));
     expect(claims).toMatchObject({ amr: ['fed', 'otp', 'mfa'], acr: '2', idAcr: '2' });
-    expect(await exchange(await consented(browser, await open(browser, { acr_values: 'idp:google' })))).toMatchObject({
+    expect(
+      await exchange(await signInAndConsent(browser, await open(browser, { acr_values: 'idp:google' }))),
+    ).toMatchObject({
       acr: 'idp:google',
     });
   });
@@ -172,13 +177,10 @@ describe('tokens leave out a facility that requires a second factor, unless the 
       where a.username = ?`,
       [username],
     );
-  const addMember = async () => {
-    const user = await registerUser(server);
-    await addMemberships(user.username);
-    return user;
-  };
-  const addMemberWithFactor = async () => {
-    const user = await registerSecureUser(server);
+  const addMember = async (
+    register: (at: typeof server) => Promise<Pick<TestUser, 'username' | 'browser'>> = registerUser,
+  ) => {
+    const user = await register(server);
     await addMemberships(user.username);
     return user;
   };
@@ -218,8 +220,7 @@ describe('tokens leave out a facility that requires a second factor, unless the 
     (roles as string[]).filter((role) => role.startsWith('range-')).sort();
   const rolesOf = ({ id_token: token }: Body) => facilityRolesOf(decodeJwt(String(token)).roles);
   const rolesAtUserinfo = async ({ access_token: token }: Body) => {
-    const headers = { Authorization: `Bearer ${token}` };
-    return facilityRolesOf((await statusAndBody(await fetch(`${server.origin}/connect/userinfo`, { headers }))).roles);
+    return facilityRolesOf((await statusAndBody(await server.userinfo(token))).roles);
   };
 
   const flows: readonly (readonly [string, (browser: FormBrowser) => Promise<Body>])[] = [
@@ -235,7 +236,7 @@ describe('tokens leave out a facility that requires a second factor, unless the 
     const without = await run(oneFactor);
     expect([facilitiesOf(without), rolesOf(without)]).toEqual([['fac-open'], ['range-staff']]);
     expect(await rolesAtUserinfo(without)).toEqual(['range-staff']);
-    const { browser: twoFactors } = await addMemberWithFactor();
+    const { browser: twoFactors } = await addMember(registerSecureUser);
     const withFactor = await run(twoFactors);
     expect(facilitiesOf(withFactor)).toEqual(['fac-open', 'fac-strict']);
     expect(rolesOf(withFactor)).toEqual(['range-owner', 'range-staff']);
@@ -259,14 +260,12 @@ describe('tokens leave out a facility that requires a second factor, unless the 
     }
   });
 
-  describe('tokens without a scope of the Bookings API', () => {
-    test('roles at userinfo follow the same rule', async () => {
-      const request = { scope: 'openid roles' };
-      const { browser: oneFactor } = await addMember();
-      const { browser: twoFactors } = await addMemberWithFactor();
-      expect(await rolesAtUserinfo(await byCode(oneFactor, request))).toEqual(['range-staff']);
-      expect(await rolesAtUserinfo(await byCode(twoFactors, request))).toEqual(['range-owner', 'range-staff']);
-    });
+  test('roles at userinfo follow the same rule without a scope of the Bookings API', async () => {
+    const request = { scope: 'openid roles' };
+    const { browser: oneFactor } = await addMember();
+    const { browser: twoFactors } = await addMember(registerSecureUser);
+    expect(await rolesAtUserinfo(await byCode(oneFactor, request))).toEqual(['range-staff']);
+    expect(await rolesAtUserinfo(await byCode(twoFactors, request))).toEqual(['range-owner', 'range-staff']);
   });
 
   test('requesting the facility by name is an error, and the code stays usable', async () => {

@@ -7,6 +7,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { eventually, type LoggedMail, mailsInLog, scopes } from './auth-server.ts';
 import { startSocialServer } from './social-server.ts';
+import { ageSignIns } from './test-users.ts';
 
 const server = useFixture(() => startSocialServer());
 afterEach(async () => {
@@ -26,11 +27,7 @@ const signInAs = (browser: FormBrowser, page: Page, user = ada): Promise<Page> =
 async function signInEarlier(provider: SocialName, user = ada): Promise<FormBrowser> {
   const browser = openBrowser();
   await signInAs(browser, await browser.open(`${server.origin}/social/${provider}`), user);
-  await server.db.raw(
-    `update oidc_artifact
-        set payload = jsonb_set(payload, '{loginTs}', to_jsonb(extract(epoch from now())::int - 660))
-      where model = 'Session' and account_id is not null`,
-  );
+  await ageSignIns(server, 660);
   return browser;
 }
 

@@ -15,6 +15,15 @@ export interface TestUser {
   readonly account: Page;
 }
 
+/** Changes the database as if every user had signed in this number of seconds ago. */
+export const ageSignIns = ({ db }: AuthServer, seconds: number) =>
+  db.raw(
+    `update oidc_artifact
+        set payload = jsonb_set(payload, '{loginTs}', to_jsonb(extract(epoch from now())::int - ?::int))
+      where model = 'Session' and account_id is not null`,
+    [seconds],
+  );
+
 let userCount = 0;
 
 /** Adds a user whose address is not confirmed, as after a registration, and signs the user in. */

@@ -426,20 +426,4 @@ describe('a screen that signs in, and the phone of its user, which shows our pag
     },
     60_000,
   );
-
-  withBrowser(
-    'verification_uri_complete fills in the code, and a denial leaves the screen signed out',
-    async () => {
-      const screen = await openScreen();
-      const code = await readCode(screen);
-      const phone = await openPhone(screen);
-      await phone.goto(`${phone.url()}?user_code=${code}`);
-      expect(await phone.getByLabel('Code').inputValue()).toBe(code);
-      await phone.getByRole('button', { name: 'Continue' }).click();
-      await phone.getByRole('button', { name: 'Do not allow' }).click();
-      await phone.getByRole('heading', { name: 'The device is not connected' }).waitFor();
-      expect(await poll(screen)).toBe('access_denied');
-    },
-    60_000,
-  );
 });

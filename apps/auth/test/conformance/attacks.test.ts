@@ -7,7 +7,7 @@ import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
 import { basic, scopes, statusAndBody } from '../auth-server.ts';
-import { authorize, authorizeUrl, openBrowser, owner, pkce, player, webCallback } from '../flows.ts';
+import { authorize, authorizeUrl, openBrowser, owner, player, webCallback } from '../flows.ts';
 import { codeClient, redirectUri, startForRelyingParty } from './relying-party.ts';
 
 // The limits are high, because the tests fail to sign in often.
@@ -106,52 +106,7 @@ describe('a redirect URI is compared character by character (RFC 9700 sections 2
   });
 });
 
-describe('PKCE cannot be removed by an attacker (RFC 9700 sections 2.1.1 and 4.8)', () => {
-  const withChallenge = { ...web, ...pkce.challenge };
-
-  test('a code of a request with a challenge needs the verifier, also from a confidential client', async () => {
-    const { code } = await authorize(server, withChallenge);
-    expect(await redeem(code)).toMatchObject(invalidGrant);
-    expect(await redeem(code, { code_verifier: `${pkce.verifier.slice(0, -1)}_` })).toMatchObject(invalidGrant);
-    expect(await redeem(code, { code_verifier: pkce.challenge.code_challenge })).toMatchObject(invalidGrant);
-    expect(await redeem(code, { code_verifier: pkce.verifier })).toMatchObject({ status: 200 });
-  });
-
-  test('a verifier without a challenge in the request is rejected', async () => {
-    const { code } = await authorize(server, web);
-    expect(await redeem(code, { code_verifier: pkce.verifier })).toMatchObject(invalidGrant);
-    const { code: codeOfNative } = await authorize(server, native);
-    const form = { code_verifier: pkce.verifier, client_id: 'demo-native', redirect_uri: native.redirect_uri };
-    expect(await redeem(codeOfNative, form, {})).toMatchObject(invalidGrant);
-  });
-
-  test.each([
-    ['the method plain', { code_challenge: pkce.verifier, code_challenge_method: 'plain' }],
-    ['no method, which means plain', { code_challenge: pkce.challenge.code_challenge }],
-    ['a method without a challenge', { code_challenge_method: 'S256' }],
-    ['an invalid challenge', { code_challenge: 'short', code_challenge_method: 'S256' }],
-  ])('an authorization request with %s gives invalid_request', async (_title, params) => {
-    const location = new URL((await visit({ ...web, ...params })).headers.get('location') ?? '');
-    expect(location.searchParams.get('error')).toBe('invalid_request');
-  });
-
-  test('a code cannot be redeemed with the verifier of another request (code injection)', async () => {
-    const { code } = await authorize(server, { ...spa, ...pkce.challenge });
-    const form = { client_id: 'demo-spa', redirect_uri: spa.redirect_uri };
-    expect(await redeem(code, { ...form, code_verifier: 'v'.repeat(43) }, {})).toMatchObject(invalidGrant);
-  });
-});
-
 describe('responses and credentials cannot be mixed up', () => {
-  test.each([
-    ['a code', web],
-    ['an error', { ...web, prompt: 'none' }],
-    ['a token', { ...spa, response_type: 'token', scope: scopes.play }],
-    ['an error in the fragment', { ...spa, response_type: 'token', scope: scopes.play, prompt: 'none' }],
-  ])('the response with %s names its issuer (RFC 9700 section 4.4, RFC 9207)', async (_title, params) => {
-    expect(await authorize(server, params)).toMatchObject({ iss: server.origin, state: 'st' });
-  });
-
   test('a code is bound to its client, and an attempt by another client leaves it usable', async () => {
     const { code } = await authorize(server, web);
     const range = basic('demo-range', 'demo-range-secret');
@@ -245,6 +200,7 @@ describe('forged tokens are rejected (RFC 8725)', () => {
     for (const [title, token] of Object.entries(forged)) {
       const response = await userinfo(token);
       expect({ title, status: response.status }).toEqual({ title, status: 401 });
+      expect(response.headers.get('www-authenticate')).toContain('error="invalid_token"');
       const introspection = await server.post('/connect/introspect', { token }, webSecret);
       expect({ title, ...(await statusAndBody(introspection)) }).toEqual({ title, status: 200, active: false });
     }

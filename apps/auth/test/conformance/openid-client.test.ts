@@ -1,20 +1,19 @@
-// Tests flows with openid-client, a certified library for relying parties. docs/conformance.md lists the flows, and the
-// other tests that use the library.
+// Tests flows with openid-client, a certified library for relying parties, and the website of docs/sign-in.md, which
+// uses it. The test changes only the URLs of the website, and when it refreshes its token.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
+import { read, root } from '@bay-booking/testkit/repository';
 import { expect, test } from '@jest/globals';
 import * as openid from 'openid-client';
-import { scopes } from '../auth-server.ts';
-import { openBrowser, signInAndConsent } from '../flows.ts';
+import { eventually, scopes } from '../auth-server.ts';
+import { openBrowser, player, signInAndConsent } from '../flows.ts';
 import { configureOpenidClient } from '../openid-client.ts';
 import { startSocialServer } from '../social-server.ts';
-import {
-  codeClient,
-  implicitClient,
-  postLogoutRedirectUri,
-  redirectUri,
-  startForRelyingParty,
-} from './relying-party.ts';
+import { codeClient, implicitClient, redirectUri, startForRelyingParty } from './relying-party.ts';
 
 /** The ids of users of the stand-in providers. */
 const ada = '100001';
@@ -120,28 +119,78 @@ test('a device gets codes, polls for its tokens, refreshes them and reads userin
   expect(await openid.fetchUserInfo(config, refreshed.access_token, sub)).toMatchObject({ sub, name: 'Pat Player' });
 });
 
-test('a device whose user denies the access gets access_denied', async () => {
-  const config = await configureOpenidClient(server, 'demo-screen', openid.None());
-  const codes = await openid.initiateDeviceAuthorization(config, { scope: 'openid' });
-  const browser = openBrowser(server);
-  const entered = await browser.send(await browser.open(codes.verification_uri_complete ?? ''), {});
-  await browser.send(entered, {}, { name: 'decision', value: 'deny' });
-  await expect(openid.pollDeviceAuthorizationGrant(config, { ...codes, interval: 0.01 })).rejects.toMatchObject({
-    error: 'access_denied',
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0);
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+/** Runs the website of the guide. Its access tokens expire after 60 s. Every page view refreshes the tokens. */
+async function startWebsite() {
+  const port = await freePort();
+  const site = `http://localhost:${port}`;
+  await server.load({
+    clients: [
+      {
+        client_id: 'demo-web',
+        client_secret: 'demo-web-secret',
+        redirect_uris: [`${site}/callback`],
+        post_logout_redirect_uris: [`${site}/signed-out`],
+        grant_types: ['authorization_code', 'refresh_token'],
+        response_types: ['code'],
+        scope: scopes.all.join(' '),
+        access_token_ttl: 60,
+      },
+    ],
   });
+  const program = read('examples/website/website.mjs')
+    .replaceAll('http://localhost:4000', server.origin)
+    .replaceAll('4010', String(port))
+    // The website refreshes tokens that expire within 30 s. With 90 s, it refreshes every token of this client (60 s).
+    .replace('expiresIn() < 30', 'expiresIn() < 90');
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { cwd: root, stdio: 'inherit' });
+  await eventually(() => fetch(site).catch(() => undefined));
+  return { site, stop: () => child.kill() };
+}
+
+const countRefreshes = async (): Promise<number> => {
+  const metrics = await (await fetch(`${server.origin}/metrics`)).text();
+  return Number(
+    /auth_tokens_total\{[^}]*grant_type="refresh_token"[^}]*outcome="issued"[^}]*\} (\d+)/.exec(metrics)?.[1] ?? 0,
+  );
+};
+
+test('the website signs a user in with code and PKCE, refreshes the token, and signs the user out', async () => {
+  const { site, stop } = await startWebsite();
+  try {
+    const refreshes = await countRefreshes();
+    const browser = openFormBrowser([server.origin, site]);
+    expect((await browser.open(site)).html).toBe('Nobody is signed in.');
+    const consent = await browser.send(await browser.open(`${site}/sign-in`), player);
+    expect((await browser.send(consent, {}, { name: 'decision', value: 'allow' })).html).toBe('Hello Pat Player');
+    expect((await browser.open(site)).html).toBe('Hello Pat Player');
+    // The signed-in user has seen the page twice. Each time, the website has refreshed the tokens.
+    expect(await countRefreshes()).toBe(refreshes + 2);
+
+    const question = await browser.open(`${site}/sign-out`);
+    const signedOut = await browser.send(question, {}, 'Sign out');
+    expect(signedOut.url.href).toBe(`${site}/signed-out`);
+    expect(signedOut.html).toBe('Nobody is signed in.');
+    expect((await browser.open(`${site}/sign-in`)).title).toMatch(/^Sign in/);
+  } finally {
+    stop();
+  }
 });
 
-test('a user who signs out returns to the client with its state', async () => {
-  const config = await configureOpenidClient(server, codeClient.id, openid.ClientSecretBasic(codeClient.secret));
-  const browser = openBrowser(server);
-  const params = { redirect_uri: redirectUri, scope: 'openid' };
-  const back = await signInAndConsent(browser, await browser.open(openid.buildAuthorizationUrl(config, params)));
-  const tokens = await openid.authorizationCodeGrant(config, back.url, { idTokenExpected: true });
-  const end = openid.buildEndSessionUrl(config, {
-    id_token_hint: String(tokens.id_token),
-    post_logout_redirect_uri: postLogoutRedirectUri,
-    state: 'bye',
-  });
-  const signedOut = await browser.send(await browser.open(end), {}, 'Sign out');
-  expect(signedOut.url.href).toBe(`${postLogoutRedirectUri}?state=bye`);
+test('the website reports that the user has cancelled', async () => {
+  const { site, stop } = await startWebsite();
+  try {
+    const browser = openFormBrowser([server.origin, site]);
+    const cancelled = await browser.send(await browser.open(`${site}/sign-in`), {}, 'Cancel');
+    expect([cancelled.status, cancelled.html]).toEqual([400, 'Sign-in failed: access_denied']);
+  } finally {
+    stop();
+  }
 });
