@@ -29,15 +29,17 @@ const sumOf = (stat: readonly number[], from: number, to: number): number =>
   stat.slice(from - 3, to - 2).reduce((sum, ticks) => sum + ticks, 0) * tickMicroseconds;
 
 /** Returns the CPU time of a process in microseconds. */
-export const cpuOf = (pid: number): number => sumOf(statOf(pid), 14, 15);
+export const cpuOf = (pid: number | string): number => sumOf(statOf(pid), 14, 15);
 
-/** Returns the CPU time of a process and of its running and ended children, in microseconds. */
-export function cpuOfFamily(pid: number): number {
-  const children = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(statOf)
-    .filter(([_state, parent]) => parent === pid);
-  return children.reduce((sum, stat) => sum + sumOf(stat, 14, 15), sumOf(statOf(pid), 14, 17));
+/** Returns the CPU time of the running PostgreSQL processes of a database, in microseconds. */
+export function cpuOfDatabase(postmaster: number, database: string): number {
+  const processes = readdirSync('/proc').filter(
+    (name) =>
+      /^\d+$/.test(name) &&
+      statOf(name)[1] === postmaster &&
+      readProcess(name, 'cmdline').split(' ').includes(database),
+  );
+  return processes.reduce((sum, pid) => sum + cpuOf(pid), 0);
 }
 
 /** Returns the memory of a process in megabytes, or NaN if it has ended. */

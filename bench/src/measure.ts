@@ -4,12 +4,14 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { cpuOf, cpuOfFamily, memoryOf } from './machine.ts';
+import { cpuOf, cpuOfDatabase, memoryOf } from './machine.ts';
 
 export interface Target {
   readonly name: string;
   readonly url: string;
   readonly pid: number;
+  /** The name of its database. */
+  readonly database: string;
 }
 
 /** `rate` is in requests per second. The response times are in milliseconds. */
@@ -17,7 +19,6 @@ interface Result {
   readonly requests: number;
   readonly rate: number;
   readonly p50: number;
-  readonly p95: number;
   readonly p99: number;
   readonly failed: number;
 }
@@ -45,7 +46,7 @@ export type Pair = readonly [target: Target, operation: Operation];
 export interface RunOptions {
   readonly rounds: number;
   readonly seconds: number;
-  /** Before, V8 compiles on the core of the target, and the p95 of a request is 12 ms instead of 6. */
+  /** Before, V8 compiles on the core of the target, and 95 % of requests take 12 ms or less instead of 6. */
   readonly warmUpSeconds: number;
   /** The process id of PostgreSQL. */
   readonly postmaster: number;
@@ -61,10 +62,10 @@ export async function measureInTurn(name: string, pairs: readonly Pair[], option
   for (let round = 0; round < rounds; round++) {
     for (const [target, operation] of round % 2 === 0 ? pairs : pairs.toReversed()) {
       const args = await operation.prepare(target, seconds);
-      const [cpuBefore, databaseBefore] = [cpuOf(target.pid), cpuOfFamily(postmaster)];
+      const [cpuBefore, databaseBefore] = [cpuOf(target.pid), cpuOfDatabase(postmaster, target.database)];
       const result = await runWrk(target, operation, args, seconds);
       const cpu = (cpuOf(target.pid) - cpuBefore) / result.requests;
-      const databaseCpu = (cpuOfFamily(postmaster) - databaseBefore) / result.requests;
+      const databaseCpu = (cpuOfDatabase(postmaster, target.database) - databaseBefore) / result.requests;
       const memory = memoryOf(target.pid);
       samples.push({ operation: name, target: target.name, round, ...result, cpu, databaseCpu, memory });
     }

@@ -30,26 +30,29 @@ export async function startService(
   name: string,
   release: string,
   app: App,
-  environment: (port: number) => Environment,
+  environment: (port: number) => Environment & { readonly DATABASE_URL: string },
 ): Promise<Child> {
   const cwd = join(release, 'apps', app);
   const { scripts } = JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8')) as { scripts: { start: string } };
   const port = await freePort();
   const env = { PORT: String(port), ...environment(port) };
-  return start(name, ['sh', '-c', scripts.start], port, '/health/ready', { cwd, env });
+  const target = { name, database: databaseOf(env.DATABASE_URL), port };
+  return start(target, ['sh', '-c', scripts.start], '/health/ready', { cwd, env });
 }
 
 /** Starts a program of `targets/`, which gets these options and its port as JSON. */
-export async function startProgram(name: string, options: object): Promise<Child> {
+export async function startProgram(name: string, options: Environment & { readonly databaseUrl: string }) {
   const port = await freePort();
   const file = fileURLToPath(new URL(`targets/${name}.ts`, import.meta.url));
-  return start(name, [process.execPath, file, JSON.stringify({ ...options, port })], port, '/ready');
+  const target = { name, database: databaseOf(options.databaseUrl), port };
+  return start(target, [process.execPath, file, JSON.stringify({ ...options, port })], '/ready');
 }
 
+const databaseOf = (url: string): string => new URL(url).pathname.slice(1);
+
 async function start(
-  name: string,
+  { name, database, port }: Pick<Target, 'name' | 'database'> & { readonly port: number },
   command: readonly string[],
-  port: number,
   readyPath: string,
   { cwd, env }: { cwd?: string; env?: Environment } = {},
 ): Promise<Child> {
@@ -69,6 +72,7 @@ async function start(
   }
   return {
     name,
+    database,
     pid: child.pid as number,
     url,
     stop: async () => {

@@ -53,7 +53,6 @@ export function resultTable(samples: readonly Sample[]): string {
       // The expert is `fastify` or `oidc-provider-postgres`.
       'rate to expert': to(expert, ({ rate }) => rate),
       'to express': to('express', ({ rate }) => rate),
-      'p95 ms': value(({ p95 }) => p95),
       'p99 ms': value(({ p99 }) => p99),
       'p99 to expert': to(expert, ({ p99 }) => p99),
       'MB (to expert)': `${value(({ memory }) => memory)} (${to(expert, ({ memory }) => memory)})`,
