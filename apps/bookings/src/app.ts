@@ -39,7 +39,7 @@ import { createHoldEndpoints } from './holds/endpoints.ts';
 import { createHoldStore, endHoldRights } from './holds/store.ts';
 import { createCallerRateLimit } from './http/rate-limit.ts';
 import { escapeUndecodablePath, removeBasePath } from './http/request-path.ts';
-import { mountErrorHandler, mountMethodNotAllowed, pathOptions, setCommonHeaders } from './http/response.ts';
+import { mountApiPath, mountErrorHandler, pathOptions, setCommonHeaders } from './http/response.ts';
 import { listJobs, startJobs } from './jobs.ts';
 import { createMeEndpoint } from './me/endpoint.ts';
 import { countFailedFetches, observeAges } from './metrics.ts';
@@ -239,7 +239,7 @@ function createExpressApps(
   }
   // `createHttpApp` has mounted the GET handlers of these paths. The loop adds the responses to other methods.
   for (const path of ['/health/live', '/health/ready', ...(serveMetrics ? ['/metrics'] : [])])
-    mountMethodNotAllowed(app, path);
+    mountApiPath(app, path, { GET: (_request, _response, next) => next() });
   mountDocuments(app, {
     endpoints,
     baseUrl,

@@ -234,8 +234,8 @@ test('all expired holds are deleted, even if there are more than two batches', a
   expires_at, created_at, authorized_at) select 'fac-north', gen_random_uuid(), 'bay-n2-05', 'c', 's', now(), now(),
   now() - interval '1 s', now(), now() from generate_series(1, 2500)`;
   await query(system.db, insert);
-  const pauseMilliseconds = 0;
-  expect(await createHoldStore(system.db).deleteExpired(pauseMilliseconds)).toBeGreaterThanOrEqual(2_500);
+  const holds = createHoldStore(system.db);
+  while (await holds.deleteExpired());
   expect(await query(system.db, 'select from booking_hold where expires_at <= now()')).toEqual([]);
 });
 

@@ -115,7 +115,8 @@ test('all expired responses are deleted, even if there are more than a batch', a
      select 'old-' || n, 'hash', 'fac-north', '{}', now() - interval '25 hours'
      from generate_series(1, 2500) n`,
   );
-  expect(await createIdempotency(system.db, errors).deleteExpired(new Date())).toBeGreaterThanOrEqual(2500);
+  const idempotency = createIdempotency(system.db, errors);
+  while (await idempotency.deleteExpired(new Date()));
   expect(await query(system.db, "select from idempotency_key where id like 'old-%'")).toHaveLength(0);
   // The responses of the other tests are not expired.
   expect(await query(system.db, 'select from idempotency_key')).not.toHaveLength(0);

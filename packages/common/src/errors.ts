@@ -1,6 +1,6 @@
 // Defines the error envelope, the body of every error response (specification, "Error envelope"), and creates errors
 // from the catalogue of an API.
-import type { Endpoint, ValueDescription } from './endpoint.ts';
+import { type Endpoint, responseSchema, type ValueDescription } from './endpoint.ts';
 import type { ValidationError } from './validation.ts';
 
 export interface ApiProblem {
@@ -129,38 +129,28 @@ export function createErrors<Catalogue extends Readonly<Record<string, Documente
   };
 }
 
-export const errorEnvelopeSchema = {
-  type: 'object',
-  required: ['errors'],
-  additionalProperties: false,
-  properties: {
-    errors: {
-      type: 'array',
-      minItems: 1,
-      items: {
+export const errorEnvelopeSchema = responseSchema({
+  errors: {
+    type: 'array',
+    minItems: 1,
+    items: responseSchema({
+      code: { type: 'string', description: 'Stable error code.' },
+      description: { type: 'string', description: 'Human-readable text.' },
+      moreInfo: { type: 'string', description: 'Additional information; may be empty.' },
+      contextData: {
         type: 'object',
-        required: ['code', 'description', 'moreInfo', 'contextData'],
-        additionalProperties: false,
+        description: 'What the texts say, for programs.',
         properties: {
-          code: { type: 'string', description: 'Stable error code.' },
-          description: { type: 'string', description: 'Human-readable text.' },
-          moreInfo: { type: 'string', description: 'Additional information; may be empty.' },
-          contextData: {
-            type: 'object',
-            description: 'What the texts say, for programs.',
-            properties: {
-              externalBookingId: { type: 'string', description: 'In errors of a booking; "" where there is none.' },
-              index: { type: 'integer', description: 'In errors of a group: the position of the booking, from 0.' },
-              field: { type: 'string', description: 'The parameter, or the path of a field inside the body.' },
-              heldUntil: { type: 'string', description: 'When the conflicting hold ends, UTC.' },
-              closure: {
-                type: 'string',
-                description: 'The reason of the closure, blocked without a reason, or closed outside opening hours.',
-              },
-            },
+          externalBookingId: { type: 'string', description: 'In errors of a booking; "" where there is none.' },
+          index: { type: 'integer', description: 'In errors of a group: the position of the booking, from 0.' },
+          field: { type: 'string', description: 'The parameter, or the path of a field inside the body.' },
+          heldUntil: { type: 'string', description: 'When the conflicting hold ends, UTC.' },
+          closure: {
+            type: 'string',
+            description: 'The reason of the closure, blocked without a reason, or closed outside opening hours.',
           },
         },
       },
-    },
+    }),
   },
-} as const;
+});

@@ -1,4 +1,5 @@
 // Creates links of resources and their JSON Schema (specification, "Link object").
+import { responseSchema } from './endpoint.ts';
 
 export interface Link {
   readonly method: string;
@@ -12,15 +13,10 @@ export function linksBelow(baseUrl: string): MakeLink {
   return (method, path) => ({ method, href: `${root}${path}` });
 }
 
-export const linkSchema = {
-  type: 'object',
-  required: ['method', 'href'],
-  additionalProperties: false,
-  properties: {
-    method: { type: 'string', description: 'HTTP method.' },
-    href: { type: 'string', format: 'uri', description: 'Absolute URL.' },
-  },
-} as const;
+export const linkSchema = responseSchema({
+  method: { type: 'string', description: 'HTTP method.' },
+  href: { type: 'string', format: 'uri', description: 'Absolute URL.' },
+});
 
 /** The schema of an object that must have exactly these links. */
 export function linksSchema<const Name extends string>(...names: readonly Name[]) {

@@ -1,4 +1,5 @@
 // Calculates the pages of a list and creates the list envelope (specification, "List envelope").
+import { responseSchema } from './endpoint.ts';
 import { type Link, linksSchema } from './links.ts';
 
 export interface PageRequest {
@@ -73,18 +74,12 @@ export const pageLinksSchema = {
   properties: linksSchema('self', 'first', 'last', 'next', 'prev').properties,
 } as const;
 
-export function listSchema<const Item>(item: Item) {
-  return {
-    type: 'object',
-    required: ['items', '_links', 'page', 'pageSize', 'pageCount', 'total'],
-    additionalProperties: false,
-    properties: {
-      items: { type: 'array', items: item },
-      _links: pageLinksSchema,
-      page: { type: 'integer', minimum: 1, description: 'Current page number, starting at 1.' },
-      pageSize: { type: 'integer', minimum: 1, maximum: maxPageSize, description: 'Page size used.' },
-      pageCount: { type: 'integer', minimum: 0, description: 'Number of pages; 0 for an empty list.' },
-      total: { type: 'integer', minimum: 0, description: 'Total number of matching items.' },
-    },
-  } as const;
-}
+export const listSchema = <const Item>(item: Item) =>
+  responseSchema({
+    items: { type: 'array', items: item },
+    _links: pageLinksSchema,
+    page: { type: 'integer', minimum: 1, description: 'Current page number, starting at 1.' },
+    pageSize: { type: 'integer', minimum: 1, maximum: maxPageSize, description: 'Page size used.' },
+    pageCount: { type: 'integer', minimum: 0, description: 'Number of pages; 0 for an empty list.' },
+    total: { type: 'integer', minimum: 0, description: 'Total number of matching items.' },
+  });

@@ -1,6 +1,6 @@
 // Handles the header Idempotency-Key: a repeated request gets the stored response of the first one. The table
 // idempotency_key has the first successful response for each key.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { EndpointRequest, EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ApiError, ErrorOptions } from '@bay-booking/common/errors';
 import { isObject } from '@bay-booking/common/validation';
@@ -47,7 +47,7 @@ returning id`;
 
 const findExpired = 'select id from idempotency_key where created_at <= $1::timestamptz limit $2';
 /** Checks the time again, because a new response may have replaced an expired one meanwhile. */
-const deleteResponses = 'delete from idempotency_key where id = any($1) and created_at <= $2::timestamptz returning id';
+const deleteResponses = 'delete from idempotency_key where id = any($1) and created_at <= $2::timestamptz';
 
 const findCreatedAt = `select id, answer as response from idempotency_key
 where created_at = any($1::timestamptz[]) and facility_id = any($2)`;
@@ -103,15 +103,13 @@ export function createIdempotency(db: Database, errors: IdempotencyErrors) {
       }
     },
 
-    deleteExpired: async (now: Date): Promise<number> => {
+    /** Deletes a batch. Returns whether there may be more. */
+    deleteExpired: async (now: Date): Promise<boolean> => {
       const before = expiryLimit(now);
-      let deleted = 0;
-      for (;;) {
-        const expired = await query<{ id: string }>(db, findExpired, [before, deleteBatch]);
-        const ids = expired.map(({ id }) => id);
-        if (ids.length > 0) deleted += (await query(db, deleteResponses, [ids, before])).length;
-        if (ids.length < deleteBatch) return deleted;
-      }
+      const expired = await query<{ id: string }>(db, findExpired, [before, deleteBatch]);
+      const ids = expired.map(({ id }) => id);
+      if (ids.length > 0) await query(db, deleteResponses, [ids, before]);
+      return ids.length === deleteBatch;
     },
   };
 }
@@ -129,13 +127,13 @@ export function keyedRequest(request: Omit<Request, 'header' | 'params' | 'reque
   const { clientId, subject = clientId } = caller;
   return {
     facilities: caller.facilities,
-    id: hash(JSON.stringify([clientId, subject, idempotencyKey])),
+    id: hashOf(JSON.stringify([clientId, subject, idempotencyKey])),
     requestHash:
-      validationErrors.length > 0 ? 'invalid' : hash(JSON.stringify([path, bodyHash ?? body], withSortedFields)),
+      validationErrors.length > 0 ? 'invalid' : hashOf(JSON.stringify([path, bodyHash ?? body], withSortedFields)),
   };
 }
 
-const hash = (content: string): string => createHash('sha256').update(content).digest('base64url');
+const hashOf = (content: string): string => hash('sha256', content, 'base64url');
 
 function withSortedFields(_name: string, value: unknown): unknown {
   if (!isObject(value)) return value;

@@ -1,6 +1,5 @@
 // Reads and writes holds. Transactions that create or extend a hold lock its bay, like those that create a booking.
-import { createHash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { hash } from 'node:crypto';
 import {
   type Database,
   query,
@@ -64,7 +63,7 @@ const deleteHolds = 'delete from booking_hold where facility_id = $1 and id = an
 
 export type HoldStore = ReturnType<typeof createHoldStore>;
 
-/** The maximum number of expired holds that are deleted before the next pause. */
+/** The maximum number of expired holds that are deleted at once. */
 const deleteBatch = 1_000;
 
 interface Count {
@@ -140,26 +139,24 @@ export function createHoldStore(db: Database) {
     delete: async ({ facilityId, id }: Hold): Promise<boolean> =>
       (await query(db, deleteHold, [facilityId, id])).length > 0,
 
-    /**
-     * Deletes expired holds in batches and returns how many were deleted. During the pause between two batches,
-     * requests get the CPU time.
-     */
-    deleteExpired: async (pauseMilliseconds = 200): Promise<number> => {
-      let deleted = 0;
-      for (;;) {
-        // An expired hold cannot be extended, so the expiry is not checked again when the hold is deleted. The holds of
-        // each facility are deleted by one statement, because their rows are on one node of a distributed database.
-        const expired = await query<{ facilityId: string; id: string }>(db, findExpired, [deleteBatch]);
-        for (const [facilityId, holds] of Map.groupBy(expired, (hold) => hold.facilityId)) {
-          const ids = holds.map(({ id }) => id);
-          deleted += (await query(db, deleteHolds, [facilityId, ids])).length;
-        }
-        if (expired.length < deleteBatch) return deleted;
-        // `ref: false`: the pause does not keep a process running that is otherwise finished.
-        await sleep(pauseMilliseconds, undefined, { ref: false });
-      }
+    /** Deletes a batch of expired holds. Returns whether there may be more. */
+    deleteExpired: async (): Promise<boolean> => {
+      // An expired hold cannot be extended, so the expiry is not checked again when the hold is deleted.
+      const expired = await query<HoldId>(db, findExpired, [deleteBatch]);
+      await deleteAll(db, expired);
+      return expired.length === deleteBatch;
     },
   };
+}
+
+type HoldId = Pick<Hold, 'facilityId' | 'id'>;
+
+/** With one statement for each facility, because its rows are on one node of a distributed database. */
+async function deleteAll(db: Database, holds: readonly HoldId[]): Promise<void> {
+  for (const [facilityId, ofFacility] of Map.groupBy(holds, (hold) => hold.facilityId)) {
+    const ids = ofFacility.map(({ id }) => id);
+    await query(db, deleteHolds, [facilityId, ids]);
+  }
 }
 
 /** Deletes the hold in the transaction that creates a booking with it. */
@@ -173,15 +170,10 @@ function findExcess(counted: Count | undefined, maxHolds: number): readonly Conf
 }
 
 /** Returns the id of the row in booking_hold_client that is locked while this owner creates a hold at the facility. */
-function ownerKey(owner: string, facilityId: string): string {
-  return createHash('sha256')
-    .update(JSON.stringify([owner, facilityId]))
-    .digest('base64url');
-}
+const ownerKey = (owner: string, facilityId: string): string =>
+  hash('sha256', JSON.stringify([owner, facilityId]), 'base64url');
 
-interface HoldOfRight {
-  readonly facilityId: string;
-  readonly id: string;
+interface HoldOfRight extends HoldId {
   readonly account: string;
   readonly access: string;
   /** In seconds since 1970. */
@@ -196,8 +188,5 @@ export async function endHoldRights(db: Database, entries: readonly EndedRight[]
   const holds = found.filter(({ account, access, authorizedAt }) =>
     [account, access].some((right) => authorizedAt < (ended.get(right) ?? 0)),
   );
-  for (const [facilityId, ofFacility] of Map.groupBy(holds, (hold) => hold.facilityId)) {
-    const ids = ofFacility.map(({ id }) => id);
-    await query(db, deleteHolds, [facilityId, ids]);
-  }
+  await deleteAll(db, holds);
 }

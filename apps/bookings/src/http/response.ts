@@ -74,11 +74,6 @@ export function mountApiPath(router: Router, path: string, handlers: Readonly<Re
   mountPath(router, path, handlers, pathOptions);
 }
 
-/** Adds the responses to other methods to a path whose GET is handled by a route that is mounted elsewhere. */
-export function mountMethodNotAllowed(router: Router, path: string): void {
-  mountApiPath(router, path, { GET: (_request, _response, next) => next() });
-}
-
 /** Must be mounted after all routes. */
 export function mountErrorHandler(app: Express): void {
   app.use(() => {

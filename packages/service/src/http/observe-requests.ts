@@ -5,20 +5,6 @@ import type { NextFunction, Request, Response } from 'express';
 import { type Logger, withoutRedaction } from '../logging.ts';
 import type { Metrics } from '../metrics.ts';
 
-export interface RequestLocals {
-  readonly requestId: string;
-  readonly logger: Logger;
-  /** A template such as /api/bookings/{id}. Default: the path of the Express route. */
-  route?: string;
-  /** Error codes for the log and the metrics. */
-  codes?: readonly string[];
-  /** The client and the subject of the access token, for the log. */
-  clientId?: string;
-  subject?: string;
-  /** The cause of a 503, for the log. */
-  cause?: string;
-}
-
 /** Adds the cause of a 503 to the request's log line, so that no other line is needed. */
 export function noteCause({ locals }: Pick<Response, 'locals'>, error: unknown): void {
   let cause = error as Error & { code?: unknown };
@@ -55,14 +41,18 @@ const unloggedRoutes = ['/health/live', '/health/ready', '/metrics'];
  * A class, because an object literal with a getter would take twice the memory: V8 creates a hidden class for each such
  * object. The logger is created only when it is used.
  */
-class Locals implements RequestLocals {
+export class RequestLocals {
   readonly requestId: string;
   readonly #traceId: string | undefined;
   readonly #logger: Logger;
+  /** A template such as /api/bookings/{id}. Default: the path of the Express route. */
   route?: string;
+  /** Error codes for the log and the metrics. */
   codes?: readonly string[];
+  /** The client and the subject of the access token, for the log. */
   clientId?: string;
   subject?: string;
+  /** The cause of a 503, for the log. */
   cause?: string;
 
   constructor(requestId: string, traceId: string | undefined, logger: Logger) {
@@ -85,7 +75,7 @@ export function observeRequests(logger: Logger, metrics: Metrics, { trustsProxy 
     const { 'x-request-id': givenId, traceparent } = request.headers;
     const requestId = typeof givenId === 'string' && validRequestId.test(givenId) ? givenId : randomUUID();
     const traceId = typeof traceparent === 'string' ? traceparentHeader.exec(traceparent)?.[1] : undefined;
-    const locals = new Locals(requestId, traceId, logger);
+    const locals = new RequestLocals(requestId, traceId, logger);
     response.locals = locals;
     // helmet is not used: most of its headers are for HTML pages, whose headers apps/auth sets itself.
     response.set({ 'X-Request-Id': requestId, 'X-Content-Type-Options': 'nosniff' });

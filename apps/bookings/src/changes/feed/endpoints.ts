@@ -1,6 +1,6 @@
 // Describes and handles GET /api/booking-changes: returns a page of the change feed (OpenActive Realtime Paged Data
 // Exchange 1.0). If the page is empty and the client has sent `Prefer: wait`, the handler first waits for a change.
-import type { EndpointResponse, Schema } from '@bay-booking/common/endpoint';
+import { type EndpointResponse, namedSchema, type Schema } from '@bay-booking/common/endpoint';
 import { linksSchema } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { textSchema } from '@bay-booking/common/text';
@@ -55,35 +55,17 @@ const changeFields = {
   actor: actorSchema,
 } as const;
 
-const deletedSchema = {
-  title: 'BookingChangeDeleted',
-  type: 'object',
-  required: ['state', 'kind', 'id', 'modified', 'actor'],
-  additionalProperties: false,
-  properties: { state: { const: 'deleted' }, ...changeFields },
-} as const;
+const deletedSchema = namedSchema('BookingChangeDeleted', { state: { const: 'deleted' }, ...changeFields });
 
 /** `bookingItem` is the schema of a booking in a list. */
 function feedSchema(bookingItem: Schema) {
-  const updatedSchema = {
-    title: 'BookingChangeUpdated',
-    type: 'object',
-    required: ['state', 'kind', 'id', 'modified', 'actor', 'data'],
-    additionalProperties: false,
-    properties: { state: { const: 'updated' }, ...changeFields, data: bookingItem },
-  } as const;
-  const changeSchema = { title: 'BookingChange', oneOf: [updatedSchema, deletedSchema] } as const;
-  return {
-    title: 'BookingChangeList',
-    type: 'object',
-    required: ['items', 'next', '_links'],
-    additionalProperties: false,
-    properties: {
-      items: { type: 'array', items: changeSchema },
-      next: { type: 'string', format: 'uri', description: 'The address of the next page.' },
-      _links: linksSchema('self', 'next'),
-    },
-  } as const;
+  const updated = { state: { const: 'updated' }, ...changeFields, data: bookingItem };
+  const change = { title: 'BookingChange', oneOf: [namedSchema('BookingChangeUpdated', updated), deletedSchema] };
+  return namedSchema('BookingChangeList', {
+    items: { type: 'array', items: change },
+    next: { type: 'string', format: 'uri', description: 'The address of the next page.' },
+    _links: linksSchema('self', 'next'),
+  });
 }
 
 interface FeedServices extends EndpointServices {

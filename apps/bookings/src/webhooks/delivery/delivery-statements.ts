@@ -39,12 +39,12 @@ last_status as "lastStatus", last_error as "lastError", last_attempt_at as "last
 };
 
 export const deliveryStatements = {
-  /** Adds deliveries of webhook $1. $2 to $7 are arrays with one element per delivery. $8 is the current time. */
+  /** Adds deliveries of webhook $1. $2 is their JSON, and $3 the current time. */
   add: `insert into webhook_delivery (id, webhook_id, type, facility_id, booking_id, modified, body, next_attempt_at,
   created_at)
-select id, $1, type, facility_id, booking_id, modified, body, $8, $8
-from unnest($2::uuid[], $3::text[], $4::text[], $5::uuid[], $6::bigint[], $7::text[])
-  as added (id, type, facility_id, booking_id, modified, body)`,
+select id, $1, type, "facilityId", "bookingId", modified, body, $3, $3
+from jsonb_to_recordset($2::jsonb)
+  as added (id uuid, type text, "facilityId" text, "bookingId" uuid, modified bigint, body text)`,
 
   /** $1: webhook, $2: id, $3: body, $4: the current time. */
   addPing: `insert into webhook_delivery (id, webhook_id, type, body, next_attempt_at, created_at)
@@ -96,19 +96,18 @@ returning webhook_delivery.id, webhook_id as "webhookId", body, attempts, url, s
   lockWebhooks: 'select id from webhook where id = any($1::uuid[]) order by id for no key update',
 
   /**
-   * Records the results of attempts, and since when each webhook has been failing. Ignores a result if another instance
-   * has repeated the attempt in the meantime. A webhook is updated only if it begins or stops failing, or if its last
-   * success is a minute old.
+   * Records the results of attempts, whose JSON is $1, and since when each webhook has been failing. Ignores a result if
+   * another instance has repeated the attempt in the meantime. A webhook is updated only if it begins or stops failing,
+   * or if its last success is a minute old.
    */
-  record: `with result as (
-  select * from unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::text[], $6::timestamptz[], $7::timestamptz[])
-    as result (id, attempts, state, status, error, attempted_at, next_at)
-), recorded as (
+  record: `with recorded as (
   update webhook_delivery delivery set state = result.state, attempts = result.attempts, last_status = result.status,
-    last_error = result.error, last_attempt_at = result.attempted_at, next_attempt_at = result.next_at,
+    last_error = result.error, last_attempt_at = "attemptedAt", next_attempt_at = "nextAttemptAt",
     body = case when result.state = 'pending' then body end
-  from result where delivery.id = result.id and delivery.state = 'pending' and delivery.attempts = result.attempts - 1
-  returning delivery.webhook_id, delivery.state, result.attempted_at
+  from jsonb_to_recordset($1::jsonb) as result (id uuid, attempts int, state text, status int, error text,
+    "attemptedAt" timestamptz, "nextAttemptAt" timestamptz)
+  where delivery.id = result.id and delivery.state = 'pending' and delivery.attempts = result.attempts - 1
+  returning delivery.webhook_id, delivery.state, "attemptedAt" as attempted_at
 ), health as (
   select webhook_id, bool_or(state = 'delivered') as has_success, min(attempted_at) as attempted_at,
     max(attempted_at) filter (where state = 'delivered') as succeeded_at

@@ -107,16 +107,7 @@ export function createDeliveryStore(db: Database) {
       const hasFailures = results.some(({ state }) => state !== 'delivered');
       await transaction(db, async (tx) => {
         send(tx, deliveryStatements.lockWebhooks, [webhookIds]);
-        // Each parameter contains one field of all results.
-        send(tx, deliveryStatements.record, [
-          results.map(({ id }) => id),
-          results.map(({ attempts }) => attempts),
-          results.map(({ state }) => state),
-          results.map(({ status }) => status),
-          results.map(({ error }) => error),
-          results.map(({ attemptedAt }) => attemptedAt.toISOString()),
-          results.map(({ nextAttemptAt }) => nextAttemptAt?.toISOString() ?? null),
-        ]);
+        send(tx, deliveryStatements.record, [JSON.stringify(results)]);
         if (hasFailures)
           send(tx, deliveryStatements.disable, [webhookIds, goneWebhookIds, failingBefore.toISOString()]);
       });
@@ -149,17 +140,7 @@ export function createDeliveryStore(db: Database) {
  * Adds deliveries in the transaction that also moves the webhook's position in the change feed (cursor-store.ts).
  */
 export function addDeliveries(tx: Transaction, webhookId: string, deliveries: readonly NewDelivery[], now: Date): void {
-  // Each array contains one field of all deliveries.
-  send(tx, deliveryStatements.add, [
-    webhookId,
-    deliveries.map(({ id }) => id),
-    deliveries.map(({ type }) => type),
-    deliveries.map(({ facilityId }) => facilityId),
-    deliveries.map(({ bookingId }) => bookingId),
-    deliveries.map(({ modified }) => modified),
-    deliveries.map(({ body }) => body),
-    now.toISOString(),
-  ]);
+  send(tx, deliveryStatements.add, [webhookId, JSON.stringify(deliveries), now.toISOString()]);
 }
 
 /** Ends the pending deliveries of all other facilities. */
