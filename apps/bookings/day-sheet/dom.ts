@@ -49,6 +49,17 @@ export const link = (label: Content, click: () => unknown, attributes: Attribute
 export const listOf = (...texts: readonly (string | false | undefined)[]): Child[] =>
   texts.filter(Boolean).flatMap((text, index) => [index > 0 && ', ', h('bdi', text || '')]);
 
+/** A control of the toolbar with its label. */
+export const labelled = (text: string, control: HTMLElement) =>
+  h('div.control', h('label', { for: control.id }, text), control);
+
+/** Replaces the entries of a list. An entry of the same id keeps the focus. */
+export function replaceEntries(list: HTMLElement, ...entries: readonly HTMLElement[]): void {
+  const focused = (document.activeElement as HTMLElement | null)?.dataset.id;
+  list.replaceChildren(...entries);
+  if (focused) list.querySelector<HTMLElement>(`[data-id="${CSS.escape(focused)}"]`)?.focus();
+}
+
 /** Replaces the content of the page. A control of the same id keeps the focus. */
 export function showMain(...elements: readonly HTMLElement[]): void {
   const focused = document.activeElement?.id;

@@ -17,13 +17,13 @@ import { checkScope, checkStepUp, createRequestAuthorizer, sufficientScopes } fr
 import { createProofStore } from './auth/proof-store.ts';
 import { createRevocations } from './auth/revocations.ts';
 import { createSigningKeys, type SigningKeysOptions } from './auth/signing-keys.ts';
-import { createAvailabilityEndpoints } from './availability/endpoints.ts';
+import { createAvailabilityEndpoint } from './availability/endpoints.ts';
 import { bookingItemExample, bookingItemSchema, createStateItem } from './bookings/booking.ts';
 import { createBookingEndpoints } from './bookings/endpoints.ts';
 import { createSearchStore } from './bookings/search/store.ts';
 import { createBookingStore } from './bookings/storage/store.ts';
 import { createChangeWatcher } from './changes/feed/change-watcher.ts';
-import { createFeedEndpoints } from './changes/feed/endpoints.ts';
+import { createFeedEndpoint } from './changes/feed/endpoints.ts';
 import { createFeedStore } from './changes/feed/store.ts';
 import { createHistoryEndpoints } from './changes/history/endpoints.ts';
 import { createHistoryStore } from './changes/history/store.ts';
@@ -31,7 +31,7 @@ import { createClosureEndpoints } from './closures/endpoints.ts';
 import { createClosureStore } from './closures/store.ts';
 import { bookingsMigrations, type Config } from './config.ts';
 import { mountDaySheet } from './day-sheet/routes.ts';
-import { createErasureEndpoints } from './erasure/endpoints.ts';
+import { createErasureEndpoint } from './erasure/endpoints.ts';
 import { createErasure } from './erasure/erase.ts';
 import { apiError, errors } from './errors.ts';
 import { createGroupEndpoints } from './groups/endpoints.ts';
@@ -154,15 +154,15 @@ function createEndpoints(services: Services) {
   return [
     ...createBookingEndpoints(bookings),
     ...createGroupEndpoints(bookings),
-    ...createFeedEndpoints({ ...services, bookingExample, bookingItemSchema }),
+    createFeedEndpoint({ ...services, bookingExample, bookingItemSchema }),
     ...createHistoryEndpoints({ ...services, history: createHistoryStore(db), bookingExample }),
-    ...createErasureEndpoints(services),
+    createErasureEndpoint(services),
     ...createPlacesEndpoints({ ...services, store: places }),
     createMeEndpoint(services),
     createUsageEndpoint({ ...services, usage: createUsageStore(db) }),
     ...createOpeningHoursEndpoints({ ...services, store: createOpeningHoursStore(db) }),
     ...createClosureEndpoints({ ...services, store: createClosureStore(db) }),
-    ...createAvailabilityEndpoints({ ...services, findHold: holds.find }),
+    createAvailabilityEndpoint({ ...services, findHold: holds.find }),
     // A maximum of 0 holds switches holds off.
     ...(config.holdsPerOwner === 0 ? [] : createHoldEndpoints({ ...services, store: holds })),
     ...(webhooks?.endpoints ?? []),

@@ -13,7 +13,7 @@ import {
   type SheetEntry,
 } from '../day/day.ts';
 import { rangeOf } from '../day/time.ts';
-import { type Child, h, link, listOf } from '../dom.ts';
+import { type Child, h, link, listOf, replaceEntries } from '../dom.ts';
 import { drawAttendance } from './box.ts';
 
 export function createListView(day: Day, open: (entry: SheetEntry) => void) {
@@ -57,14 +57,13 @@ export function createListView(day: Day, open: (entry: SheetEntry) => void) {
   return {
     element,
     draw: (filter: string): void => {
-      const focused = (document.activeElement as HTMLElement | null)?.dataset.id;
       const entries = [...day.closures, ...inOrder(day)].sort((a, b) => a.startDate.localeCompare(b.startDate));
-      body.replaceChildren(
+      replaceEntries(
+        body,
         ...entries.map((entry) => ('userAlias' in entry ? bookingRow(entry, filter) : closureRow(entry))),
       );
       table.hidden = body.childElementCount === 0;
       empty.hidden = !table.hidden;
-      if (focused) body.querySelector<HTMLElement>(`[data-id="${CSS.escape(focused)}"]`)?.focus();
     },
   };
 }

@@ -3,7 +3,7 @@
 import { bayNameOf, type Day, nameOf, type SheetBooking } from '../day/day.ts';
 import { describeStatus, statusesAt } from '../day/free.ts';
 import { clockAt, timeOf } from '../day/time.ts';
-import { type Child, h, link, listOf } from '../dom.ts';
+import { type Child, h, link, listOf, replaceEntries } from '../dom.ts';
 
 export function createNowView(day: Day, open: (booking: SheetBooking) => void) {
   const heading = h('h2');
@@ -30,10 +30,8 @@ export function createNowView(day: Day, open: (booking: SheetBooking) => void) {
     draw: (): void => {
       const now = Date.now();
       const isOver = now >= day.end;
-      const focused = (document.activeElement as HTMLElement | null)?.dataset.id;
       heading.textContent = isOver ? 'This day is over. Choose Today.' : `Now, ${clockAt(now, day.timeZone)}`;
-      body.replaceChildren(...(isOver ? [] : itemsAt(now)));
-      if (focused) body.querySelector<HTMLElement>(`[data-id="${CSS.escape(focused)}"]`)?.focus();
+      replaceEntries(body, ...(isOver ? [] : itemsAt(now)));
     },
   };
 }

@@ -3,7 +3,7 @@
 import type { BookingLocation, Me } from '@bay-booking/client';
 import { type Day, inOrder, matches } from '../day/day.ts';
 import { addDays, dateAt, firstDate, readDate } from '../day/time.ts';
-import { announce, button, h } from '../dom.ts';
+import { announce, button, h, labelled } from '../dom.ts';
 
 const initial = {
   view: 'grid' as 'grid' | 'list' | 'now',
@@ -123,8 +123,6 @@ export function createToolbar(
     },
     { id: 'now' },
   );
-  const labelled = (text: string, control: HTMLElement) =>
-    h('div.control', h('label', { for: control.id }, text), control);
   // On a phone, these controls are a menu. On a wider window they are visible without it.
   const others = h(
     'div.others',

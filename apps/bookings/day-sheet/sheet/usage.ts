@@ -15,7 +15,7 @@ import {
   usageDates,
   usageDivisions,
 } from '../day/usage.ts';
-import { button, h, notify, setVariables, showMain } from '../dom.ts';
+import { button, h, labelled, notify, setVariables, showMain } from '../dom.ts';
 
 export interface UsageOptions extends UsageRequest {
   readonly locations: readonly BookingLocation[];
@@ -61,7 +61,7 @@ function createControls({ location, locations, choice, date, go }: UsageOptions,
   const select = (id: string, label: string, entries: Entries, value: string, change: (value: string) => void) => {
     const options = entries.map(([of, text]) => h('option', { value: of, selected: of === value }, text));
     const control = h('select', { id, change: () => change(control.value) }, ...options);
-    return h('div.control', h('label', { for: id }, label), control);
+    return labelled(label, control);
   };
   const own = locations.filter(({ facilityId }) => facilityId === location.facilityId);
   const places: Entries = own.map(({ id, name }) => [id, name]);

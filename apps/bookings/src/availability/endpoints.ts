@@ -82,60 +82,58 @@ interface AvailabilityServices extends EndpointServices {
   readonly findHold: (id: string, caller: Caller) => Promise<{ readonly id: string } | undefined>;
 }
 
-export function createAvailabilityEndpoints({ db, places, findHold, link }: AvailabilityServices) {
+export function createAvailabilityEndpoint({ db, places, findHold, link }: AvailabilityServices) {
   const example = availabilityResponse(
     { items: [bayAvailability(bayExample, [gapExample])], asOf: '2026-11-30T19:02:11.123Z', total: 1 },
     { query: { bayIds: [bayExample.id] }, page: pageRequest({}, defaultPageSizes.availability) },
     link,
   ).body;
 
-  return [
-    defineEndpoint({
-      operationId: 'getAvailability',
-      method: 'GET',
-      access: 'read',
-      path: availabilityPath,
-      tag: 'Availability',
-      summary: 'Find the free times of bays',
-      description:
-        'Gaps between bookings, holds, closures and closing times, clipped to the interval, by the name of the bay. ' +
-        'As of asOf, any interval inside a gap can be booked, and any other interval is refused.',
-      query: availabilityQuerySchema,
-      queryExamples: {
-        locationIds: ['loc-north-1'],
-        startDate: '2030-05-01T06:00:00.000Z',
-        endDate: '2030-05-02T06:00:00.000Z',
-      },
-      success: pageSuccess('bays', availabilitySchema, example),
-      handlesValidationErrors: true,
-      handle: async ({ query, validationErrors, caller }) => {
-        const requested = readInterval(query, validationErrors);
-        const page = pageRequest(query, defaultPageSizes.availability);
-        // The client can book the time of its own hold, so this hold makes no bay unavailable.
-        const hold = query.holdId === undefined ? undefined : await findHold(query.holdId, caller);
-        const [asOf, { rows, total }] = await Promise.all([
-          readClock(db),
-          places.findBays(caller.facilities, query, page),
-        ]);
-        // Times before asOf are never free. If the whole interval is before asOf, no bay has a gap.
-        const interval = { start: Math.max(requested.start, Date.parse(asOf)), end: requested.end };
-        const hasTime = interval.start < interval.end;
-        const facilities = hasTime ? [...Map.groupBy(rows, ({ facilityId }) => facilityId)] : [];
-        const states = await Promise.all(
-          facilities.map(([facilityId, bays]) => {
-            const ids = bays.map(({ id }) => id);
-            return readBayStatesWithoutReasons(db, facilityId, ids, timesOf(interval), hold?.id);
-          }),
-        );
-        const stateOf = new Map(states.flatMap((found) => [...found]));
-        const items = rows.map((bay) => {
-          const state = stateOf.get(bay.id);
-          return bayAvailability(bay, state ? findGaps(state, interval) : [], query.minMinutes);
-        });
-        return availabilityResponse({ items, asOf, total }, { query, page }, link);
-      },
-    }),
-  ];
+  return defineEndpoint({
+    operationId: 'getAvailability',
+    method: 'GET',
+    access: 'read',
+    path: availabilityPath,
+    tag: 'Availability',
+    summary: 'Find the free times of bays',
+    description:
+      'Gaps between bookings, holds, closures and closing times, clipped to the interval, by the name of the bay. ' +
+      'As of asOf, any interval inside a gap can be booked, and any other interval is refused.',
+    query: availabilityQuerySchema,
+    queryExamples: {
+      locationIds: ['loc-north-1'],
+      startDate: '2030-05-01T06:00:00.000Z',
+      endDate: '2030-05-02T06:00:00.000Z',
+    },
+    success: pageSuccess('bays', availabilitySchema, example),
+    handlesValidationErrors: true,
+    handle: async ({ query, validationErrors, caller }) => {
+      const requested = readInterval(query, validationErrors);
+      const page = pageRequest(query, defaultPageSizes.availability);
+      // The client can book the time of its own hold, so this hold makes no bay unavailable.
+      const hold = query.holdId === undefined ? undefined : await findHold(query.holdId, caller);
+      const [asOf, { rows, total }] = await Promise.all([
+        readClock(db),
+        places.findBays(caller.facilities, query, page),
+      ]);
+      // Times before asOf are never free. If the whole interval is before asOf, no bay has a gap.
+      const interval = { start: Math.max(requested.start, Date.parse(asOf)), end: requested.end };
+      const hasTime = interval.start < interval.end;
+      const facilities = hasTime ? [...Map.groupBy(rows, ({ facilityId }) => facilityId)] : [];
+      const states = await Promise.all(
+        facilities.map(([facilityId, bays]) => {
+          const ids = bays.map(({ id }) => id);
+          return readBayStatesWithoutReasons(db, facilityId, ids, timesOf(interval), hold?.id);
+        }),
+      );
+      const stateOf = new Map(states.flatMap((found) => [...found]));
+      const items = rows.map((bay) => {
+        const state = stateOf.get(bay.id);
+        return bayAvailability(bay, state ? findGaps(state, interval) : [], query.minMinutes);
+      });
+      return availabilityResponse({ items, asOf, total }, { query, page }, link);
+    },
+  });
 }
 
 /** @throws {ApiError} 400 with every problem of the request */

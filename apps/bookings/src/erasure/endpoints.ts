@@ -22,36 +22,33 @@ const erasureSchema = namedSchema('Erasure', {
   bookings: { type: 'integer', minimum: 0, description: 'The number of bookings that were changed.' },
 });
 
-export function createErasureEndpoints({ erasure, now }: EndpointServices & { readonly erasure: Erasure }) {
-  return [
-    defineEndpoint({
-      operationId: 'eraseBookings',
-      method: 'POST',
-      access: 'erase',
-      path: '/api/booking-erasures',
-      tag: 'Bookings',
-      summary: 'Erase personal data',
-      description:
-        "Replaces the alias of bookings of the token's facilities, deleted ones included, by `erased` and removes their " +
-        'metadata: in the bookings, their history, the feed, deliveries and stored responses. Bays and times stay. What ' +
-        'other facilities hold of a booking that has moved stays too.',
-      body: eraseBookingsSchema,
-      bodyExample: { userAlias: 'Ann', dryRun: true },
-      success: { status: 200, description: 'Erased.', schema: erasureSchema, example: { bookings: 3 } },
-      handle: async ({ body, caller, requestId }) => {
-        const { ids, userAlias, dryRun = false } = body;
-        const { clientId, subject, facilities } = caller;
-        if ((ids === undefined) === (userAlias === undefined)) throw invalid('ids', 'exactly one of ids and userAlias');
-        const selected =
-          userAlias === undefined ? new Set(ids?.filter(isUuid)) : await erasure.find(facilities, userAlias);
-        if (selected.size > maxErasedBookings)
-          throw invalid('userAlias', `more than ${maxErasedBookings} bookings have this alias, so name them by ids`);
-        const author = { clientId, subject, requestId };
-        const bookings = await erasure.erase(facilities, [...selected], { author, at: now(), dryRun });
-        return { status: 200, body: { bookings } };
-      },
-    }),
-  ];
-}
+export const createErasureEndpoint = ({ erasure, now }: EndpointServices & { readonly erasure: Erasure }) =>
+  defineEndpoint({
+    operationId: 'eraseBookings',
+    method: 'POST',
+    access: 'erase',
+    path: '/api/booking-erasures',
+    tag: 'Bookings',
+    summary: 'Erase personal data',
+    description:
+      "Replaces the alias of bookings of the token's facilities, deleted ones included, by `erased` and removes their " +
+      'metadata: in the bookings, their history, the feed, deliveries and stored responses. Bays and times stay. What ' +
+      'other facilities hold of a booking that has moved stays too.',
+    body: eraseBookingsSchema,
+    bodyExample: { userAlias: 'Ann', dryRun: true },
+    success: { status: 200, description: 'Erased.', schema: erasureSchema, example: { bookings: 3 } },
+    handle: async ({ body, caller, requestId }) => {
+      const { ids, userAlias, dryRun = false } = body;
+      const { clientId, subject, facilities } = caller;
+      if ((ids === undefined) === (userAlias === undefined)) throw invalid('ids', 'exactly one of ids and userAlias');
+      const selected =
+        userAlias === undefined ? new Set(ids?.filter(isUuid)) : await erasure.find(facilities, userAlias);
+      if (selected.size > maxErasedBookings)
+        throw invalid('userAlias', `more than ${maxErasedBookings} bookings have this alias, so name them by ids`);
+      const author = { clientId, subject, requestId };
+      const bookings = await erasure.erase(facilities, [...selected], { author, at: now(), dryRun });
+      return { status: 200, body: { bookings } };
+    },
+  });
 
 const invalid = (field: string, hint: string) => badRequest(problemsOf([{ field, kind: 'invalid', hint }]));

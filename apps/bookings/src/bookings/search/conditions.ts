@@ -57,21 +57,19 @@ const sizeOf = (value: unknown): Size => (Array.isArray(value) && value.length !
 const parameterOf = (value: unknown): unknown => (Array.isArray(value) && value.length === 1 ? value[0] : value);
 
 function timeConditions({ kind, start, end }: TimeFilter, bayIds: readonly string[] | undefined): readonly Condition[] {
-  const conditions: Condition[] = [];
-  if (kind === 'within') {
-    // The second condition follows from the third, but limits the range of the index.
-    conditions.push(
+  if (kind === 'within')
+    return [
       condition('start_date >= ?::timestamptz', instantText(start)),
+      // Follows from the third condition, but limits the range of the index.
       condition('start_date <= ?::timestamptz', instantText(end)),
       condition('end_date <= ?::timestamptz', instantText(end)),
-    );
-    return conditions;
-  }
+    ];
   // The interval excludes its end, unless it is an instant.
   const isInstant = start?.getTime() === end?.getTime();
-  if (end) conditions.push(condition(`start_date ${isInstant ? '<=' : '<'} ?::timestamptz`, instantText(end)));
-  if (start) conditions.push(...notEndedBefore(instantText(start), bayIds, end && instantText(end)));
-  return conditions;
+  return [
+    ...(end ? [condition(`start_date ${isInstant ? '<=' : '<'} ?::timestamptz`, instantText(end))] : []),
+    ...(start ? notEndedBefore(instantText(start), bayIds, end && instantText(end)) : []),
+  ];
 }
 
 /**

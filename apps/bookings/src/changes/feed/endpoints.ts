@@ -78,42 +78,38 @@ interface FeedServices extends EndpointServices {
   readonly bookingItem: (state: BookingState) => object;
 }
 
-export function createFeedEndpoints(services: FeedServices) {
-  return [
-    defineEndpoint({
-      operationId: 'listBookingChanges',
-      method: 'GET',
-      access: 'read',
-      path: '/api/booking-changes',
-      tag: 'Bookings',
-      summary: 'Read the changes of bookings',
-      description:
-        'Every booking of a facility at its latest change, in the order of the changes. Follow next until a page has ' +
-        'no items, and repeat that request later. A deleted booking stays in the feed for the retention period. ' +
-        'After a 410 response, start from the beginning.',
-      query: feedQuerySchema,
-      queryExamples: { facilityId: 'fac-north' },
-      headers: {
-        Prefer: {
-          description:
-            'wait=N delays an empty page until the facility changes, for N seconds and 25 at most (RFC 7240).',
-          schema: string,
-        },
+export const createFeedEndpoint = (services: FeedServices) =>
+  defineEndpoint({
+    operationId: 'listBookingChanges',
+    method: 'GET',
+    access: 'read',
+    path: '/api/booking-changes',
+    tag: 'Bookings',
+    summary: 'Read the changes of bookings',
+    description:
+      'Every booking of a facility at its latest change, in the order of the changes. Follow next until a page has ' +
+      'no items, and repeat that request later. A deleted booking stays in the feed for the retention period. ' +
+      'After a 410 response, start from the beginning.',
+    query: feedQuerySchema,
+    queryExamples: { facilityId: 'fac-north' },
+    headers: {
+      Prefer: {
+        description: 'wait=N delays an empty page until the facility changes, for N seconds and 25 at most (RFC 7240).',
+        schema: string,
       },
-      success: {
-        status: 200,
-        description: 'A page of changes.',
-        schema: feedSchema(services.bookingItemSchema),
-        example: changeListExample(services),
-        headers: { 'Preference-Applied': { description: 'The wait in force, such as wait=25.', schema: string } },
-      },
-      // The handler reports the validation errors itself. The same response can then also report a facilityId that is
-      // missing or that the token does not name.
-      handlesValidationErrors: true,
-      handle: createChangeLister(services),
-    }),
-  ];
-}
+    },
+    success: {
+      status: 200,
+      description: 'A page of changes.',
+      schema: feedSchema(services.bookingItemSchema),
+      example: changeListExample(services),
+      headers: { 'Preference-Applied': { description: 'The wait in force, such as wait=25.', schema: string } },
+    },
+    // The handler reports the validation errors itself. The same response can then also report a facilityId that is
+    // missing or that the token does not name.
+    handlesValidationErrors: true,
+    handle: createChangeLister(services),
+  });
 
 function changeListExample({ bookingExample, config: { baseUrl } }: FeedServices) {
   const addressAfter = (number: number) =>

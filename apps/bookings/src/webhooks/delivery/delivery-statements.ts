@@ -96,9 +96,9 @@ returning webhook_delivery.id, webhook_id as "webhookId", body, attempts, url, s
   lockWebhooks: 'select id from webhook where id = any($1::uuid[]) order by id for no key update',
 
   /**
-   * Records the results of attempts, whose JSON is $1, and since when each webhook has been failing. Ignores a result if
-   * another instance has repeated the attempt in the meantime. A webhook is updated only if it begins or stops failing,
-   * or if its last success is a minute old.
+   * Records the results of attempts, whose JSON is $1, and since when each webhook has been failing. Ignores a result
+   * if another instance has repeated the attempt in the meantime. A webhook is updated only if it begins or stops
+   * failing, or if its last success is a minute old.
    */
   record: `with recorded as (
   update webhook_delivery delivery set state = result.state, attempts = result.attempts, last_status = result.status,
