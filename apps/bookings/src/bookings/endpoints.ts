@@ -1,7 +1,14 @@
 // Describes the endpoints for bookings, and creates a booking. The other handlers are in write.ts and list.ts.
 import { keyedRequest, newResponse } from '@bay-booking/service/idempotency';
 import type { CallerRequest } from '../auth/caller.ts';
-import { defineEndpoint, deletionParts, pageSuccess, sharedHeaders, string } from '../http/endpoint-parts.ts';
+import {
+  defineEndpoint,
+  deletionParts,
+  itemSuccess,
+  pageSuccess,
+  sharedHeaders,
+  string,
+} from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample } from '../http/pagination.ts';
 import {
   type BookingRequest,
@@ -31,14 +38,7 @@ const params = { id: { description: 'Booking ID.', schema: string, example: exam
 
 export function createBookingEndpoints(services: WriteServices & ListServices) {
   const { link } = services;
-  const success = {
-    status: 200,
-    description: 'The booking.',
-    schema: bookingSchema,
-    example: bookingExample(link),
-    headers: sharedHeaders.etag,
-  };
-
+  const success = itemSuccess('booking', bookingSchema, bookingExample(link));
   const listExampleAt = (path: string, query: Readonly<Record<string, unknown>>, pageSize: number) =>
     listExample(path, query, bookingItemExample(link), link, pageSize);
 
@@ -56,11 +56,7 @@ export function createBookingEndpoints(services: WriteServices & ListServices) {
       headers: sharedHeaders.idempotencyKey,
       body: createBookingSchema,
       bodyExample: createExample,
-      success: {
-        ...success,
-        status: 201,
-        headers: sharedHeaders.creation,
-      },
+      success: { ...success, status: 201, headers: sharedHeaders.creation },
       errorContext,
       // The handler reports these validation errors together with errors that it finds itself.
       handlesValidationErrors: true,

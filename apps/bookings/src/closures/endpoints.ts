@@ -9,6 +9,7 @@ import {
   defineEndpoint,
   deletionParts,
   type EndpointServices,
+  itemSuccess,
   pageSuccess,
   sharedHeaders,
   string,
@@ -56,13 +57,7 @@ type ClosureServices = EndpointServices & { readonly store: ClosureStore; readon
 
 export function createClosureEndpoints({ store, idempotency, catalogue, link, audit, now: clock }: ClosureServices) {
   const example = closureResource(closureExample, link);
-  const success = {
-    status: 200,
-    description: 'The closure.',
-    schema: closureSchema,
-    example,
-    headers: sharedHeaders.etag,
-  };
+  const success = itemSuccess('closure', closureSchema, example);
 
   async function find(id: string, { facilities }: Caller): Promise<ClosureRow> {
     const closure = isUuid(id) ? await store.find(facilities, id) : undefined;

@@ -2,7 +2,7 @@
 import { createExample, newBookingExample, updateExample } from '../bookings/booking.ts';
 import type { WriteServices } from '../bookings/drafts.ts';
 import { apiError } from '../errors.ts';
-import { defineEndpoint, deletionParts, sharedHeaders, string } from '../http/endpoint-parts.ts';
+import { defineEndpoint, deletionParts, itemSuccess, sharedHeaders, string } from '../http/endpoint-parts.ts';
 import {
   createGroupSchema,
   dryRunSchema,
@@ -25,13 +25,7 @@ export function createGroupEndpoints(services: WriteServices) {
   const { store, link } = services;
   const member = { ...newBookingExample, externalBookingId: null, groupId: exampleId };
   const otherMember = { ...member, ...otherBay, id: '019d1c3e-7c00-7b2c-8d3e-4f5a6b7c3c1d' };
-  const success = {
-    status: 200,
-    description: 'The group.',
-    schema: groupSchema,
-    example: groupResource(exampleId, [member, otherMember], link),
-    headers: sharedHeaders.etag,
-  };
+  const success = itemSuccess('group', groupSchema, groupResource(exampleId, [member, otherMember], link));
 
   return [
     defineEndpoint({

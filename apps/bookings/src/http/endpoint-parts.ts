@@ -44,6 +44,15 @@ export const sharedHeaders = {
   creation: { ...etag, ...location },
 } as const;
 
+/** `name` is that of the resource, such as `booking`. */
+export const itemSuccess = <Example>(name: string, schema: Schema, example: Example) => ({
+  status: 200,
+  description: `The ${name}.`,
+  schema,
+  example,
+  headers: sharedHeaders.etag,
+});
+
 const linkHeader = { Link: { description: 'The links of the list (RFC 8288).', schema: string } } as const;
 
 /** `items` names what the list contains, such as `bookings`. */

@@ -5,7 +5,13 @@ import { isText, textSchema } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import { defineEndpoint, deletionParts, type EndpointServices, sharedHeaders } from '../http/endpoint-parts.ts';
+import {
+  defineEndpoint,
+  deletionParts,
+  type EndpointServices,
+  itemSuccess,
+  sharedHeaders,
+} from '../http/endpoint-parts.ts';
 import { checkResourceEtag, versionedResponse } from '../http/response.ts';
 import { knownFields, type OpeningHours } from './hours.ts';
 import { openingHoursSchema, setOpeningHoursSchema } from './schema.ts';
@@ -24,17 +30,13 @@ const hoursExample: OpeningHours = {
 };
 
 export function createOpeningHoursEndpoints({ store, link, audit }: EndpointServices & { store: OpeningHoursStore }) {
-  const example = openingHoursResource(
-    { facilityId: 'fac-north', locationId: 'loc-north-1', timeZone: 'Europe/Copenhagen', hours: hoursExample },
-    link,
-  );
-  const success = {
-    status: 200,
-    description: 'The hours.',
-    schema: openingHoursSchema,
-    example,
-    headers: sharedHeaders.etag,
+  const row = {
+    facilityId: 'fac-north',
+    locationId: 'loc-north-1',
+    timeZone: 'Europe/Copenhagen',
+    hours: hoursExample,
   };
+  const success = itemSuccess('hours', openingHoursSchema, openingHoursResource(row, link));
 
   async function find(id: string, { facilities }: Caller): Promise<HoursRow> {
     // PostgreSQL cannot store some of the strings that `isText` rejects.

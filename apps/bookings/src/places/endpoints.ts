@@ -3,7 +3,13 @@ import { isText, textSchema } from '@bay-booking/common/text';
 import { outcomeOf } from '@bay-booking/records/record';
 import { type Database, transaction } from '@bay-booking/service/database/database';
 import { apiError } from '../errors.ts';
-import { defineEndpoint, type EndpointServices, pageSuccess, sharedHeaders } from '../http/endpoint-parts.ts';
+import {
+  defineEndpoint,
+  type EndpointServices,
+  itemSuccess,
+  pageSuccess,
+  sharedHeaders,
+} from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
 import { checkResourceEtag, versionedResponse } from '../http/response.ts';
 import { bays } from './record.ts';
@@ -24,13 +30,7 @@ const locationsPath = '/api/booking-locations';
 const baysPath = '/api/booking-bays';
 const bayPath = `${baysPath}/{id}`;
 const bayParams = { id: { description: 'Bay ID.', schema: textSchema, example: 'bay-n1-01' } } as const;
-const baySuccess = {
-  status: 200,
-  description: 'The bay.',
-  schema: baySchema,
-  example: bayResource(bayExample),
-  headers: sharedHeaders.etag,
-} as const;
+const baySuccess = itemSuccess('bay', baySchema, bayResource(bayExample));
 
 const locationQueryExample = { ids: ['loc-north-1'], facilityIds: ['fac-north'] };
 const bayQueryExample = { locationId: 'loc-north-1' };

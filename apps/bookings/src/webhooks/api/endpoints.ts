@@ -1,5 +1,5 @@
 // Describes the endpoints for the webhooks of an owner. The handlers that write are in write.ts.
-import { defineEndpoint, deletionParts, pageSuccess, sharedHeaders } from '../../http/endpoint-parts.ts';
+import { defineEndpoint, deletionParts, itemSuccess, pageSuccess, sharedHeaders } from '../../http/endpoint-parts.ts';
 import { listExample, listResponse, pageRequest } from '../../http/pagination.ts';
 import { versionedResponse } from '../../http/response.ts';
 import { webhookResource } from '../webhook.ts';
@@ -29,18 +29,9 @@ const path = '/api/webhooks';
 export function createWebhookEndpoints(services: WriteWebhookServices) {
   const { store, link } = services;
   const example = webhookExample(link);
-  const success = {
-    status: 200,
-    description: 'The webhook.',
-    schema: webhookSchema,
-    example,
-    headers: sharedHeaders.etag,
-  };
-  const successWithSecret = {
-    ...success,
-    schema: webhookWithSecretSchema,
-    example: { ...example, secret: 'whsec_SECRET' },
-  };
+  const success = itemSuccess('webhook', webhookSchema, example);
+  const withSecret = { ...example, secret: 'whsec_SECRET' };
+  const successWithSecret = itemSuccess('webhook', webhookWithSecretSchema, withSecret);
 
   return [
     defineEndpoint({
