@@ -8,8 +8,8 @@ import { chromiumMissing, hasChromium, launchChromium } from '@bay-booking/testk
 import { findNode } from '@bay-booking/testkit/programs';
 import { read, root } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { useClientSystem } from '../support/client-system.ts';
 import { startModuleServer } from '../support/module-server.ts';
-import { useSystem } from '../support/npm-start.ts';
 import { type InstalledClient, installPackedClient } from '../support/packed-client.ts';
 import { getToken } from '../support/test-system.ts';
 
@@ -19,7 +19,7 @@ const readme = read('packages/client/README.md');
 const readmeBlocks = (language: string): readonly string[] =>
   [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(([, text]) => text as string);
 
-const system = useSystem();
+const system = useClientSystem();
 let installed: InstalledClient;
 beforeAll(async () => {
   installed = await installPackedClient();
@@ -43,7 +43,7 @@ describe.each([
   /** Runs a program in the folder of the installed package, and returns its standard output. */
   async function runProgram(text: string): Promise<string> {
     const file = join(installed.folder, 'program.mjs');
-    await writeFile(file, text.replace('http://localhost:4001', system.bookings));
+    await writeFile(file, text.replace('http://localhost:4001', system.baseUrl));
     return (await run(node as string, [file], { env: { PATH: process.env.PATH }, timeout: 50_000 })).stdout;
   }
 
@@ -79,11 +79,11 @@ describe('TypeScript programs that use the package', () => {
   const strict = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022'];
   const forBrowser = ['--module', 'esnext', '--moduleResolution', 'bundler'];
   /**
-   * Compiles a file in the folder of the installed package.
+   * Compiles files in the folder of the installed package.
    * @throws {Error} with the errors of the compiler
    */
-  const compile = (compiler: string, file: string, ...options: string[]) =>
-    run(process.execPath, [compiler, ...strict, ...options, join(installed.folder, file)], {
+  const compile = (compiler: string, files: readonly string[], ...options: string[]) =>
+    run(process.execPath, [compiler, ...strict, ...options, ...files.map((file) => join(installed.folder, file))], {
       cwd: installed.folder,
       timeout: 60_000,
     }).catch(({ stdout }) => {
@@ -100,47 +100,42 @@ describe('TypeScript programs that use the package', () => {
     return [...imports, declarations, ...functions].join('\n');
   }
 
-  test.each([
-    ['5', typescript5],
-    ['7', typescript7],
-  ])(
-    'a program that is compiled for a browser with TypeScript %s gets the correct types',
-    async (_version, compiler) => {
-      const text = `
-      import { BookingsApiError, createBookingsClient, type Booking } from '@bay-booking/client';
-      const client = createBookingsClient({ baseUrl: 'https://x.example', auth: async ({ renew }) => String(renew) });
-      export async function use(): Promise<Booking> {
-        for await (const { bay, free } of client.availability.search({ bayIds: ['a'], startDate: '', endDate: '' }))
-          console.log(bay.bookable, free[0]?.startDate);
-        // @ts-expect-error startDate and endDate are mandatory
-        client.availability.search({ bayIds: ['a'] });
-        // @ts-expect-error bayId is mandatory
-        await client.bookings.create({ userAlias: 'Ada', startDate: '', endDate: '' });
-        // @ts-expect-error the filter has another name
-        client.bookings.search({ bayId: 'a' });
-        // @ts-expect-error the path parameter of getBooking is mandatory
-        await client.request('getBooking', {});
-        const { data } = await client.request('searchBookings', { query: { isActive: true } });
-        const first: string | undefined = data.items[0]?.id;
-        // @ts-expect-error the code does not exist
-        new BookingsApiError(400, [], new Headers()).has('BOOK99999');
-        return client.bookings.get(first ?? '');
-      }`;
-      await writeFile(join(installed.folder, 'page.ts'), text);
-      await compile(compiler, 'page.ts', ...forBrowser);
-    },
-  );
-
-  test('the first example of the README compiles as TypeScript', async () => {
+  beforeAll(async () => {
+    const page = `
+    import { BookingsApiError, createBookingsClient, type Booking } from '@bay-booking/client';
+    const client = createBookingsClient({ baseUrl: 'https://x.example', auth: async ({ renew }) => String(renew) });
+    export async function use(): Promise<Booking> {
+      for await (const { bay, free } of client.availability.search({ bayIds: ['a'], startDate: '', endDate: '' }))
+        console.log(bay.bookable, free[0]?.startDate);
+      // @ts-expect-error startDate and endDate are mandatory
+      client.availability.search({ bayIds: ['a'] });
+      // @ts-expect-error bayId is mandatory
+      await client.bookings.create({ userAlias: 'Ada', startDate: '', endDate: '' });
+      // @ts-expect-error the filter has another name
+      client.bookings.search({ bayId: 'a' });
+      // @ts-expect-error the path parameter of getBooking is mandatory
+      await client.request('getBooking', {});
+      const { data } = await client.request('searchBookings', { query: { isActive: true } });
+      const first: string | undefined = data.items[0]?.id;
+      // @ts-expect-error the code does not exist
+      new BookingsApiError(400, [], new Headers()).has('BOOK99999');
+      return client.bookings.get(first ?? '');
+    }`;
+    await writeFile(join(installed.folder, 'page.ts'), page);
     const examples = readmeBlocks('js');
     // An error in `readmeBlocks` could otherwise leave nothing to compile.
     expect(examples).toHaveLength(1);
     await writeFile(join(installed.folder, 'first.ts'), examples.join(''));
-    await compile(typescript5, 'first.ts', ...forBrowser);
-    await compile(typescript7, 'first.ts', '--module', 'nodenext', '--noUncheckedIndexedAccess');
   });
 
-  test('the TypeScript examples of the README compile for Node', async () => {
+  test.each([
+    ['5', typescript5],
+    ['7', typescript7],
+  ])('a page and the first example of the README get the correct types from TypeScript %s', (_version, compiler) =>
+    compile(compiler, ['page.ts', 'first.ts'], ...forBrowser),
+  );
+
+  test('all examples of the README compile for Node', async () => {
     const examples = readmeBlocks('ts');
     // An error in `readmeBlocks` could otherwise leave nothing to compile.
     expect(examples.length).toBeGreaterThan(4);
@@ -160,7 +155,8 @@ describe('TypeScript programs that use the package', () => {
       };`;
     await writeFile(join(installed.folder, 'examples.ts'), moduleOf(examples, declarations));
     const types = ['--types', 'node', '--typeRoots', join(root, 'node_modules/@types'), '--skipLibCheck'];
-    await compile(typescript7, 'examples.ts', '--module', 'nodenext', ...types);
+    await compile(typescript7, ['examples.ts'], '--module', 'nodenext', ...types);
+    await compile(typescript7, ['first.ts'], '--module', 'nodenext', '--noUncheckedIndexedAccess');
   });
 });
 
@@ -181,10 +177,10 @@ describe('the package in a browser', () => {
       try {
         const page = await browser.newPage();
         await page.goto(server.url);
-        const token = await getToken(system.auth);
+        const token = await getToken(system.auth.base);
         const script = `(async () => {
         const { createBookingsClient } = await import('@bay-booking/client');
-        const client = createBookingsClient({ baseUrl: '${system.bookings}', auth: () => '${token}' });
+        const client = createBookingsClient({ baseUrl: '${system.baseUrl}', auth: () => '${token}' });
         const startDate = new Date(Date.now() + 100 * 86400000).toISOString();
         const booking = { bayId: 'bay-n2-05', userAlias: 'Ada', startDate, endDate: startDate };
         const { id, etag } = await client.bookings.create(booking);

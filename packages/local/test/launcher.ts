@@ -38,6 +38,8 @@ export interface Launcher {
   errors: () => string;
   /** Resolves with the exit code, or with the signal that ended the launcher. */
   ended: Promise<number | string>;
+  /** Waits until the launcher has printed this text. Rejects with the output if the launcher ends first. */
+  untilPrinted(text: string): Promise<void>;
   /** Waits until the launcher prints that the system is ready. Rejects with the output if the launcher ends first. */
   untilReady(): Promise<void>;
   signal(name: NodeJS.Signals): void;
@@ -64,26 +66,31 @@ export function launch(
   });
   let output = '';
   let errors = '';
-  const ready = Promise.withResolvers<void>();
   child.stdout.setEncoding('utf8').on('data', (text) => {
     output += text;
-    if (output.includes('is ready after')) ready.resolve();
   });
   child.stderr.setEncoding('utf8').on('data', (text) => {
     errors += text;
   });
   const ended = once(child, 'close').then(([code, signalName]) => (code ?? signalName) as number | string);
+  const untilPrinted = async (text: string): Promise<void> => {
+    const deadline = AbortSignal.timeout(readyTimeoutMs);
+    const fail = (reason: string) => Promise.reject(new Error(`${reason}:\n${output}${errors}`));
+    const failed = Promise.race([
+      ended.then((result) => fail(`ended with ${result}`)),
+      once(deadline, 'abort').then(() => fail(`"${text}" was not printed in time`)),
+    ]);
+    // Without a handler, the later end of the launcher would be an unhandled rejection.
+    failed.catch(() => {});
+    while (!output.includes(text)) await Promise.race([once(child.stdout, 'data'), failed]);
+  };
   return {
     child,
     ended,
     output: () => output,
     errors: () => errors,
-    untilReady: () => {
-      const fail = (reason: string) => ready.reject(new Error(`${reason}:\n${output}${errors}`));
-      const timer = setTimeout(() => fail('not ready in time'), readyTimeoutMs);
-      void ended.then((result) => fail(`ended with ${result}`));
-      return ready.promise.finally(() => clearTimeout(timer));
-    },
+    untilPrinted,
+    untilReady: () => untilPrinted('is ready after'),
     signal: (name) => void child.kill(name),
   };
 }

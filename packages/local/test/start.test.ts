@@ -24,11 +24,11 @@ import {
   servicesOf,
 } from './launcher.ts';
 
-// A test starts the system up to two times. A start takes long on a busy machine.
+// A start takes long on a busy machine.
 jest.setTimeout(180_000);
 
-// All tests use one data folder, so that only the first start creates the databases. A test that needs a running system
-// takes the one that an earlier test left running.
+// All tests use one data folder, so that only the first start creates the databases. A start is the slowest step, so a
+// test that needs a running system takes the one that an earlier test left running.
 let installation: Installation;
 const launchers: Launcher[] = [];
 
@@ -44,6 +44,8 @@ function start(options: Parameters<typeof launch>[1] & { system?: Installation }
   launchers.push(launcher);
   return launcher;
 }
+
+const postgresFolder = () => join(installation.dataDir, 'postgres');
 
 const findRunning = () => launchers.find(({ child }) => child.exitCode === null && child.signalCode === null);
 
@@ -104,7 +106,7 @@ async function expectAllToEnd(pids: readonly number[]): Promise<void> {
 
 /** Runs a statement in the database of bookings while the system is stopped. */
 async function changeDatabase(statement: string): Promise<void> {
-  const server = await startEmbeddedPostgres({ dataDir: join(installation.dataDir, 'postgres'), fsync: false });
+  const server = await startEmbeddedPostgres({ dataDir: postgresFolder(), fsync: false });
   const client = new pg.Client(server.url.replace(/postgres$/, 'bookings'));
   await client.connect();
   await client.query(statement);
@@ -158,7 +160,7 @@ test('a service may only read and write rows of its own database, and its passwo
   const secretsFile = join(installation.dataDir, 'secrets.json');
   const secrets = JSON.parse(readFileSync(secretsFile, 'utf8'));
   expect(statSync(secretsFile).mode & 0o777).toBe(0o600);
-  const port = readPostmaster(join(installation.dataDir, 'postgres'))?.port;
+  const port = readPostmaster(postgresFolder())?.port;
   const connect = async (role: string, database: string) => {
     const client = new pg.Client(`postgres://${role}:${secrets.passwords[role]}@127.0.0.1:${port}/${database}`);
     await client.connect();
@@ -182,20 +184,79 @@ test('a service may only read and write rows of its own database, and its passwo
   await expect(connect('bookings_service', 'auth')).rejects.toThrow('permission denied');
 });
 
-describe('the launcher prints one line for each error and exits with code 1', () => {
-  test('if another launcher uses the same DATA_DIR or port, and the other launcher continues', async () => {
-    const firstLauncher = await runningSystem();
-    const launcherWithSameData = start();
-    expect(await launcherWithSameData.ended).toBe(1);
-    expect(launcherWithSameData.errors()).toMatch(/^npm start is already running: process \d+ uses .*\n$/);
-    const otherInstallation = { ...(await createInstallation()), authPort: installation.authPort };
-    const launcherWithSamePort = start({ system: otherInstallation });
-    expect(await launcherWithSamePort.ended).toBe(1);
-    expect(launcherWithSamePort.errors()).toMatch(/^port \d+ is taken: .* AUTH_PORT\n$/);
-    rmSync(otherInstallation.dataDir, { recursive: true, force: true });
-    expect((await runPrintedCommand(firstLauncher)).bayId).toBe('bay-n1-10');
+test('another launcher with the same DATA_DIR or port prints one line and exits with code 1; the first continues', async () => {
+  const firstLauncher = await runningSystem();
+  const launcherWithSameData = start();
+  expect(await launcherWithSameData.ended).toBe(1);
+  expect(launcherWithSameData.errors()).toMatch(/^npm start is already running: process \d+ uses .*\n$/);
+  const otherInstallation = { ...(await createInstallation()), authPort: installation.authPort };
+  const launcherWithSamePort = start({ system: otherInstallation });
+  expect(await launcherWithSamePort.ended).toBe(1);
+  expect(launcherWithSamePort.errors()).toMatch(/^port \d+ is taken: .* AUTH_PORT\n$/);
+  rmSync(otherInstallation.dataDir, { recursive: true, force: true });
+  expect((await runPrintedCommand(firstLauncher)).bayId).toBe('bay-n1-10');
+});
+
+test('after a kill -9 of the launcher, the next start at once stops the old processes and uses the data', async () => {
+  const launcher = await runningSystem();
+  const { id } = await runPrintedCommand(launcher);
+  const pids = processesOf(launcher);
+  launcher.signal('SIGKILL');
+  await start().untilReady();
+  await expectAllToEnd(pids);
+  expect(await statusOfBooking(id)).toBe(200);
+});
+
+describe('stop', () => {
+  test('SIGTERM stops everything, and the data survive a restart', async () => {
+    const launcher = await runningSystem();
+    const booking = await runPrintedCommand(launcher);
+    expect(booking.bayId).toBe('bay-n1-10');
+    expect((await runPrintedCommand(launcher)).id).not.toBe(booking.id);
+    expect(await countBookings()).toBe(64);
+    const pids = processesOf(launcher);
+    expect(servicesOf(launcher)).toHaveLength(2);
+    expect(pids).toContain(readPostmaster(postgresFolder())?.pid);
+    launcher.signal('SIGTERM');
+    expect(await launcher.ended).toBe(0);
+    expect(running(pids)).toEqual([]);
+    expect(await isPortFree(installation.authPort)).toBe(true);
+    expect(await isPortFree(installation.bookingsPort)).toBe(true);
+    expect(launcher.errors()).toBe('');
+
+    await runningSystem();
+    expect(await statusOfBooking(booking.id)).toBe(200);
+    expect(await countBookings()).toBe(64);
   });
 
+  test('when a service ends unexpectedly, everything stops with exit code 1', async () => {
+    const launcher = await runningSystem();
+    const pids = processesOf(launcher);
+    process.kill(servicesOf(launcher)[0] as number, 'SIGKILL');
+    expect(await launcher.ended).toBe(1);
+    expect(launcher.errors()).toMatch(/^(auth|bookings) has ended with SIGKILL\n$/);
+    expect(running(pids)).toEqual([]);
+  });
+
+  test.each([
+    { signal: 'SIGTERM', program: 'the launcher', result: 0 },
+    { signal: 'SIGKILL', program: 'the launcher', result: 'SIGKILL' },
+    { signal: 'SIGINT', program: 'the npm process that runs the launcher', result: 0 },
+    { signal: 'SIGKILL', program: 'the npm process that runs the launcher', result: 'SIGKILL' },
+  ] as const)('$signal for $program during the start leaves no process', async ({ signal, program, result }) => {
+    await stopSystem();
+    const launcher = start({ usesNpm: program !== 'the launcher' });
+    await launcher.untilPrinted('migrating the databases');
+    const pids = processesOf(launcher);
+    expect(pids).toContain(readPostmaster(postgresFolder())?.pid);
+    launcher.signal(signal);
+    expect(await launcher.ended).toBe(result);
+    await expectAllToEnd(pids);
+    expect(readPostmaster(postgresFolder())).toBeUndefined();
+  });
+});
+
+describe('the launcher prints one line for each error and exits with code 1', () => {
   test('if the demo must not be loaded, and an earlier start loaded it', async () => {
     await stopSystem();
     // An address of loopback that looks like another address.
@@ -240,82 +301,6 @@ describe('the launcher prints one line for each error and exits with code 1', ()
     expect(launcher.errors()).toMatch(
       /^cannot connect to PostgreSQL at 127\.0\.0\.1:1 as postgres: .*ECONNREFUSED.*\n$/,
     );
-  });
-});
-
-describe('stop', () => {
-  test('SIGTERM stops everything, and the data survive a restart', async () => {
-    const launcher = await runningSystem();
-    const booking = await runPrintedCommand(launcher);
-    expect(booking.bayId).toBe('bay-n1-10');
-    expect((await runPrintedCommand(launcher)).id).not.toBe(booking.id);
-    expect(await countBookings()).toBe(64);
-    const pids = processesOf(launcher);
-    expect(servicesOf(launcher)).toHaveLength(2);
-    expect(pids).toContain(readPostmaster(join(installation.dataDir, 'postgres'))?.pid);
-    launcher.signal('SIGTERM');
-    expect(await launcher.ended).toBe(0);
-    expect(running(pids)).toEqual([]);
-    expect(await isPortFree(installation.authPort)).toBe(true);
-    expect(await isPortFree(installation.bookingsPort)).toBe(true);
-    expect(launcher.errors()).toBe('');
-
-    await runningSystem();
-    expect(await statusOfBooking(booking.id)).toBe(200);
-    expect(await countBookings()).toBe(64);
-  });
-
-  test('when a service ends unexpectedly, everything stops with exit code 1', async () => {
-    const launcher = await runningSystem();
-    const pids = processesOf(launcher);
-    process.kill(servicesOf(launcher)[0] as number, 'SIGKILL');
-    expect(await launcher.ended).toBe(1);
-    expect(launcher.errors()).toMatch(/^(auth|bookings) has ended with SIGKILL\n$/);
-    expect(running(pids)).toEqual([]);
-  });
-
-  test.each(['SIGINT', 'SIGKILL'] as const)(
-    '%s for the npm process that runs the launcher stops everything',
-    async (signal) => {
-      await stopSystem();
-      const npm = start({ usesNpm: true });
-      await npm.untilReady();
-      const pids = processesOf(npm);
-      npm.signal(signal);
-      await npm.ended;
-      await expectAllToEnd(pids);
-    },
-  );
-
-  test('SIGTERM during the start leaves no process', async () => {
-    await stopSystem();
-    const launcher = start();
-    await once(launcher.child.stdout as NodeJS.ReadableStream, 'data');
-    const pids = processesOf(launcher);
-    launcher.signal('SIGTERM');
-    expect(await launcher.ended).toBe(0);
-    expect(running(pids)).toEqual([]);
-    expect(readPostmaster(join(installation.dataDir, 'postgres'))).toBeUndefined();
-  });
-});
-
-describe('after a kill -9 of the launcher', () => {
-  test('an immediate next start stops the old processes and uses the data', async () => {
-    const launcher = await runningSystem();
-    const { id } = await runPrintedCommand(launcher);
-    const pids = processesOf(launcher);
-    launcher.signal('SIGKILL');
-    await start().untilReady();
-    await expectAllToEnd(pids);
-    expect(await statusOfBooking(id)).toBe(200);
-  });
-
-  test('the services and PostgreSQL end by themselves', async () => {
-    const launcher = await runningSystem();
-    const pids = processesOf(launcher);
-    launcher.signal('SIGKILL');
-    await launcher.ended;
-    await expectAllToEnd(pids);
   });
 });
 
