@@ -15,6 +15,21 @@ const system = useTestSystem();
 /** The actor of every change by the default token. */
 const actor = { clientId: 'client-test', subject: 'acc-test' };
 
+/** Creates a booking. Each call of `bookingBody` chooses a new time, so the bookings of a bay do not overlap. */
+const create = async (fields: object = {}, headers = {}): Promise<Record<string, string>> => {
+  const response = await system.call('POST', '/api/bookings', { body: bookingBody({ ...fields }), headers });
+  expect(response.status).toBe(201);
+  return response.body;
+};
+const update = async (id = '', fields: object = {}): Promise<Record<string, string>> => {
+  const response = await system.call('PUT', `/api/bookings/${id}`, { body: bookingBody({ ...fields }) });
+  expect(response.status).toBe(200);
+  return response.body;
+};
+const remove = async (id = ''): Promise<void> => {
+  expect((await system.call('DELETE', `/api/bookings/${id}`)).status).toBe(204);
+};
+
 describe('the history', () => {
   interface Entry {
     readonly version: number;
@@ -29,19 +44,6 @@ describe('the history', () => {
 
   const day = 24 * 3_600_000;
 
-  const create = async (fields: object = {}, headers = {}): Promise<Record<string, string>> => {
-    const response = await system.call('POST', '/api/bookings', { body: bookingBody({ ...fields }), headers });
-    expect(response.status).toBe(201);
-    return response.body;
-  };
-  const update = async (id = '', fields: object = {}): Promise<Record<string, string>> => {
-    const response = await system.call('PUT', `/api/bookings/${id}`, { body: bookingBody({ ...fields }) });
-    expect(response.status).toBe(200);
-    return response.body;
-  };
-  const remove = async (id = ''): Promise<void> => {
-    expect((await system.call('DELETE', `/api/bookings/${id}`)).status).toBe(204);
-  };
   const get = (path: string, facilities?: readonly string[]): Promise<Response> =>
     facilities
       ? system.token(facilities).then((token) => system.call('GET', path, { token }))
@@ -255,20 +257,6 @@ describe('the change feed', () => {
     readonly data?: Readonly<Record<string, unknown>>;
   }
 
-  /** Creates a booking. Each call of `bookingBody` chooses a new time, so the bookings of a bay do not overlap. */
-  const create = async (bayId: string): Promise<Record<string, string>> => {
-    const response = await system.call('POST', '/api/bookings', { body: bookingBody({ bayId }) });
-    expect(response.status).toBe(201);
-    return response.body;
-  };
-  const update = async (id: string, bayId: string): Promise<Record<string, string>> => {
-    const response = await system.call('PUT', `/api/bookings/${id}`, { body: bookingBody({ bayId }) });
-    expect(response.status).toBe(200);
-    return response.body;
-  };
-  const remove = async (id: string): Promise<void> => {
-    expect((await system.call('DELETE', `/api/bookings/${id}`)).status).toBe(204);
-  };
   const pathOf = (address: string): string => address.slice(baseUrl.length);
   const readPage = (parameters: string, headers: Record<string, string> = {}): Promise<Response> =>
     system.call('GET', `/api/booking-changes?${parameters}`, { headers });
@@ -292,20 +280,20 @@ describe('the change feed', () => {
   }
 
   test('latest=true returns an empty page whose next continues after the last change', async () => {
-    await create('bay-n1-01');
+    await create({ bayId: 'bay-n1-01' });
     const { body } = await readPage('facilityId=fac-north&latest=true');
     expect(body.items).toEqual([]);
     expect(body.next).toBe(body._links.next.href);
-    const booking = await create('bay-n1-02');
+    const booking = await create({ bayId: 'bay-n1-02' });
     expect((await readNew(body.next)).map(({ id }) => id)).toEqual([booking.id]);
   });
 
   test('each booking appears once, at the place of its latest change, and data is the booking as in a list', async () => {
     const { next } = await readAll('fac-north');
-    const [first, second] = [await create('bay-n1-01'), await create('bay-n1-02')];
+    const [first, second] = [await create({ bayId: 'bay-n1-01' }), await create({ bayId: 'bay-n1-02' })];
     const before = await readNew(next);
     expect(before.map(({ id }) => id).toSorted()).toEqual([first.id, second.id].toSorted());
-    await update(first.id as string, 'bay-n1-03');
+    await update(first.id, { bayId: 'bay-n1-03' });
     const items = (await readAll('fac-north')).items.filter(({ id }) => id === first.id || id === second.id);
     expect(items.map(({ id, state, kind }) => ({ id, state, kind }))).toEqual([
       { id: second.id, state: 'updated', kind: 'Booking' },
@@ -317,26 +305,26 @@ describe('the change feed', () => {
   });
 
   test('a deleted booking stays in the feed, without data', async () => {
-    const booking = await create('bay-n1-01');
+    const booking = await create({ bayId: 'bay-n1-01' });
     const { next } = await readAll('fac-north');
-    await remove(booking.id as string);
+    await remove(booking.id);
     const [item] = await readNew(next);
     expect(item).toEqual({ state: 'deleted', kind: 'Booking', id: booking.id, modified: expect.any(Number), actor });
   });
 
   test('a booking that moves to another facility is deleted in the old one and updated in the new one', async () => {
-    const { id = '' } = await create('bay-n1-01');
+    const { id = '' } = await create({ bayId: 'bay-n1-01' });
     const [north, south] = [await readAll('fac-north'), await readAll('fac-south')];
-    await update(id, 'bay-s1-01');
+    await update(id, { bayId: 'bay-s1-01' });
     expect(await readNew(north.next)).toMatchObject([{ id, state: 'deleted' }]);
     expect(await readNew(south.next)).toMatchObject([{ id, state: 'updated', data: { bayId: 'bay-s1-01' } }]);
-    await update(id, 'bay-n1-02');
+    await update(id, { bayId: 'bay-n1-02' });
     expect(await readNew(north.next)).toMatchObject([{ id, state: 'updated' }]);
     expect(await readNew(south.next)).toMatchObject([{ id, state: 'deleted' }]);
   });
 
   test('self and next always contain all parameters, and are equal on the last page', async () => {
-    await create('bay-s1-02');
+    await create({ bayId: 'bay-s1-02' });
     const first = await readPage('facilityId=fac-south&limit=1');
     const modified = first.body.items[0].modified;
     const address = (number: number, limit: number) =>
@@ -369,7 +357,7 @@ describe('the change feed', () => {
   );
 
   test('410 is returned only if a change was removed whose number is above both removed and afterChangeNumber', async () => {
-    const { id = '' } = await create('bay-n1-04');
+    const { id = '' } = await create({ bayId: 'bay-n1-04' });
     const old = await readPage('facilityId=fac-north&limit=1');
     const atEnd = await readAll('fac-north');
     await remove(id);
@@ -396,8 +384,8 @@ describe('the change feed', () => {
     const { next } = await readAll('fac-south');
     // The test does not wait for this response yet, because the response arrives only after a booking has changed.
     const waiting = system.call('GET', pathOf(next), { headers: { Prefer: 'wait=20' } });
-    await create('bay-n1-05');
-    const { id } = await create('bay-s1-03');
+    await create({ bayId: 'bay-n1-05' });
+    const { id } = await create({ bayId: 'bay-s1-03' });
     const response = await waiting;
     expect(response.headers['preference-applied']).toBe('wait=20');
     expect(response.body.items).toMatchObject([{ id, state: 'updated' }]);
@@ -415,7 +403,7 @@ describe('the change feed', () => {
 
   test('Preference-Applied contains at most 25 seconds, and a malformed wait preference is ignored', async () => {
     // The feed is not empty, so the responses are not delayed.
-    await create('bay-s1-04');
+    await create({ bayId: 'bay-s1-04' });
     const strict = await readPage('facilityId=fac-south', { Prefer: 'handling=strict, wait=2' });
     expect(strict.headers['preference-applied']).toBe('handling=strict, wait=2');
     expect((await readPage('facilityId=fac-south', { Prefer: 'wait=300' })).headers['preference-applied']).toBe(
@@ -427,7 +415,7 @@ describe('the change feed', () => {
   });
 
   test('a recount adds changes to the feed that were made outside the service', async () => {
-    const [updated, deleted] = [await create('bay-n1-06'), await create('bay-n1-06')];
+    const [updated, deleted] = [await create({ bayId: 'bay-n1-06' }), await create({ bayId: 'bay-n1-06' })];
     const { next } = await readAll('fac-north');
     await query(system.db, 'update booking set version = version + 1 where id = $1::uuid', [updated.id]);
     await query(system.db, 'delete from booking where id = $1::uuid', [deleted.id]);
@@ -440,7 +428,7 @@ describe('the change feed', () => {
 
   test('after a restore, numbers continue above all earlier ones, and readers get 410 once', async () => {
     const { next } = await readAll('fac-north');
-    const untouched = await create('bay-n1-08');
+    const untouched = await create({ bayId: 'bay-n1-08' });
     const [seen] = await readNew(next);
     // The documented command for a restored disk snapshot, after which bookings and their changes are lost.
     const [command = ''] = /update database_identity set value = '\w+'/.exec(read('docs/operations/back-up.md')) ?? [];
@@ -450,7 +438,7 @@ describe('the change feed', () => {
     const again = await readAll('fac-north');
     expect(again.items.map(({ id }) => id)).toContain(untouched.id);
     expect((await system.call('GET', pathOf(again.next))).status).toBe(200);
-    const created = await create('bay-n1-08');
+    const created = await create({ bayId: 'bay-n1-08' });
     const items = await readNew(again.next);
     expect(items).toMatchObject([{ id: created.id }]);
     expect(items[0]?.modified).toBeGreaterThan((seen?.modified ?? 0) + 1_000_000);
@@ -467,8 +455,8 @@ describe('the change feed', () => {
     // The example calls `fetch` with addresses below `baseUrl`. This function sends the requests to the test system.
     const fetchFromSystem = (address: string, init: object) => fetch(address.replace(baseUrl, system.url), init);
     const followChanges = new Function('fetch', `${code}return followChanges;`)(fetchFromSystem);
-    const removed = await create('bay-s1-05');
-    const last = await create('bay-s1-05');
+    const removed = await create({ bayId: 'bay-s1-05' });
+    const last = await create({ bayId: 'bay-s1-05' });
     const bookings = new Map<string, Item>();
     let stored: string | undefined;
     const stop = new AbortController();
@@ -490,7 +478,7 @@ describe('the change feed', () => {
       },
       stop.signal,
     );
-    await remove(removed.id as string);
+    await remove(removed.id);
     await following;
     const rows = await query<{ id: string }>(system.db, "select id from booking where facility_id = 'fac-south'");
     expect([...bookings.keys()].toSorted()).toEqual(rows.map(({ id }) => id).toSorted());
@@ -501,8 +489,8 @@ describe('the change feed', () => {
     let isWriting = true;
     const write = async (): Promise<void> => {
       for (let round = 0; round < 6; round += 1) {
-        const { id = '' } = await create(bays[round % bays.length] as string);
-        await update(id, bays[(round + 1) % bays.length] as string);
+        const { id = '' } = await create({ bayId: bays[round % bays.length] });
+        await update(id, { bayId: bays[(round + 1) % bays.length] });
         if (round % 2 === 0) await remove(id);
       }
     };
@@ -541,7 +529,7 @@ describe('the change feed', () => {
   }, 60_000);
 
   test('6,000 changes from outside the service are numbered in batches, and a full page waits for none but its own', async () => {
-    const { id } = await create('bay-s1-02');
+    const { id } = await create({ bayId: 'bay-s1-02' });
     const { items: before } = await readAll('fac-south');
     await query(
       system.db,

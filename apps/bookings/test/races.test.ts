@@ -204,13 +204,14 @@ describe('a booking that moves between facilities', () => {
   });
 });
 
-test('many clients write bookings of a few bays without a deadlock, a 5xx response or an overlap', async () => {
+test('many clients write bookings and groups of a few bays without a deadlock, a 5xx response or an overlap', async () => {
   // Each client has its own connection, so that the requests compete in the database and not for a connection.
   const instance = await createExtraSystem({ sharing: system, poolMax: clients(32) });
   const deadlocksBefore = await countDeadlocks();
   // The clients choose their bays at random. The first bay gets three fifths of the requests.
   const bays = ['bay-n2-01', 'bay-n2-01', 'bay-n2-01', 'bay-n2-02', 'bay-s1-04'];
   const statuses = new Map<number, number>();
+  let createdGroups = 0;
   const tenMinutesMs = 600_000;
   /** The bookings last 10, 20 or 30 minutes, and start in the same two hours, so many of them overlap. */
   const randomBody = () => {
@@ -221,25 +222,36 @@ test('many clients write bookings of a few bays without a deadlock, a 5xx respon
       endDate: new Date(start + (1 + Math.floor(Math.random() * 3)) * tenMinutesMs).toISOString(),
     });
   };
+  /** Both bays of a facility at one time, in any order. */
+  const randomGroup = (reference: string) => {
+    const { startDate, endDate } = randomBody();
+    const two = Math.random() < 0.5 ? ['bay-n2-01', 'bay-n2-02'] : ['bay-n2-02', 'bay-n2-01'];
+    return two.map((bayId) => bookingBody({ bayId, startDate, endDate, externalBookingId: `${reference}-${bayId}` }));
+  };
   /**
-   * Sends 60 requests: about 40 % create a booking, half of them with an external id. The others update (35 %) or
-   * delete (25 %) the latest booking of the client.
+   * Sends 60 requests: about 20 % create a group, 20 % a booking, half of them with an external id. The others update
+   * (35 %, a group is read) or delete (25 %) what the client created last.
    */
   const runClient = async (number: number): Promise<void> => {
-    const ownBookings: string[] = [];
+    const own: string[] = [];
     for (let step = 0; step < 60; step += 1) {
       const random = Math.random();
-      const id = ownBookings.at(-1);
+      const path = own.at(-1);
+      const call = (method: string, to: string, body?: object) => instance.call(method, to, { body });
       let response: Response;
-      if (id === undefined || random < 0.4) {
-        const reference = random < 0.2 ? { externalBookingId: `mix-${number}-${step}` } : {};
-        response = await instance.call('POST', '/api/bookings', { body: { ...randomBody(), ...reference } });
+      if (random < 0.2) {
+        response = await call('POST', '/api/booking-groups', { bookings: randomGroup(`mix-${number}-${step}`) });
+        if (response.status === 201) createdGroups += 1;
+      } else if (path === undefined || random < 0.4) {
+        const reference = random < 0.3 ? { externalBookingId: `mix-${number}-${step}` } : {};
+        response = await call('POST', '/api/bookings', { ...randomBody(), ...reference });
       } else if (random < 0.75) {
-        response = await instance.call('PUT', `/api/bookings/${id}`, { body: randomBody() });
-      } else response = await instance.call('DELETE', `/api/bookings/${id}`);
+        const isGroup = path.startsWith('/api/booking-groups/');
+        response = await (isGroup ? call('GET', path) : call('PUT', path, randomBody()));
+      } else response = await call('DELETE', path);
       statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
-      if (response.status === 201) ownBookings.push(response.body.id);
-      if (response.status === 204) ownBookings.pop();
+      if (response.status === 201) own.push(new URL(response.headers.location as string).pathname);
+      if (response.status === 204) own.pop();
     }
   };
   await Promise.all(repeat(clients(32), runClient));
@@ -251,6 +263,10 @@ test('many clients write bookings of a few bays without a deadlock, a 5xx respon
   await closeExtraSystems();
   expect(await countDeadlocks()).toBe(deadlocksBefore);
   expect(await findOverlaps()).toEqual([]);
+  // A group is created and deleted completely or not at all.
+  expect(createdGroups).toBeGreaterThan(0);
+  const parts = 'select from booking where group_id is not null group by facility_id, group_id having count(*) <> 2';
+  expect(await query(system.db, parts)).toEqual([]);
   // The test uses two statements, because Citus cannot join booking_reference with booking: the two tables have
   // different distribution columns.
   const columns = 'external_booking_id as external, facility_id as facility';
