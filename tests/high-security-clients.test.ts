@@ -7,14 +7,14 @@ import { beforeAll, expect, test } from '@jest/globals';
 import { importJWK } from 'jose';
 import * as openid from 'openid-client';
 import { callApi } from './support/api.ts';
-import { useSystem } from './support/npm-start.ts';
+import { useClientSystem } from './support/client-system.ts';
 
 const clientId = 'demo-fapi';
 const redirect_uri = 'http://localhost:4010/fapi';
 const scope = 'openid profile offline_access https://bay-booking.example/golf/bookings';
 const owner = { username: 'owner@north.example', password: 'demo-owner-pass' };
 
-const system = useSystem();
+const system = useClientSystem();
 let clientKey: openid.CryptoKey;
 beforeAll(async () => {
   const path = join(import.meta.dirname, '../packages/local/demo/demo-fapi.jwk.json');
@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 /** Signs in and consents on the pages of auth. Returns the redirect URI with the authorization response. */
 async function authorize(address: URL): Promise<URL> {
-  const browser = openFormBrowser([system.auth]);
+  const browser = openFormBrowser([system.auth.base]);
   const page = await browser.send(await browser.open(address), owner);
   // The consent is remembered.
   if (!page.title.startsWith('Allow')) return page.url;
@@ -41,9 +41,15 @@ const bookingOn = (day: string) =>
 const jsonHeaders = new Headers({ 'Content-Type': 'application/json' });
 
 test('openid-client signs in, reads userinfo, refreshes and books bays with bound tokens', async () => {
-  const config = await openid.discovery(new URL(system.auth), clientId, undefined, openid.PrivateKeyJwt(clientKey), {
-    execute: [openid.allowInsecureRequests],
-  });
+  const config = await openid.discovery(
+    new URL(system.auth.base),
+    clientId,
+    undefined,
+    openid.PrivateKeyJwt(clientKey),
+    {
+      execute: [openid.allowInsecureRequests],
+    },
+  );
   const DPoP = openid.getDPoPHandle(config, await openid.randomDPoPKeyPair('ES256'));
   const expectedState = openid.randomState();
   const expectedNonce = openid.randomNonce();
@@ -64,11 +70,11 @@ test('openid-client signs in, reads userinfo, refreshes and books bays with boun
   expect(await openid.fetchUserInfo(config, tokens.access_token, sub, { DPoP })).toMatchObject({ sub });
 
   const refreshed = await openid.refreshTokenGrant(config, String(tokens.refresh_token), undefined, { DPoP });
-  const url = new URL(`${system.bookings}/api/bookings`);
+  const url = new URL(`${system.baseUrl}/api/bookings`);
   const book = async (token: string, day: string) =>
     (await openid.fetchProtectedResource(config, token, url, 'POST', bookingOn(day), jsonHeaders, { DPoP })).status;
   expect(await book(tokens.access_token, '2198-01-01')).toBe(201);
   expect(await book(refreshed.access_token, '2198-01-02')).toBe(201);
   // `callApi` sends the token as Bearer, without a proof.
-  expect((await callApi(system.bookings, tokens.access_token, 'POST', '/api/bookings', {})).status).toBe(401);
+  expect((await callApi(system.baseUrl, tokens.access_token, 'POST', '/api/bookings', {})).status).toBe(401);
 });

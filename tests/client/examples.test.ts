@@ -1,21 +1,19 @@
-// Runs the example programs in the folder examples/ against the system that `npm start` starts.
+// Runs the example programs in the folder examples/ against both services, with the demo.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { createBookingsClient } from '@bay-booking/client';
 import { freePorts } from '@bay-booking/postgres/ports';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { findFiles, read, shellBlocks } from '@bay-booking/testkit/repository';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { northToken } from '../support/client-system.ts';
-import { useSystem } from '../support/npm-start.ts';
+import { useClientSystem } from '../support/client-system.ts';
 import { type Program, startProgram } from '../support/program.ts';
 
 const run = promisify(execFile);
 
-const system = useSystem();
+const system = useClientSystem();
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'bay-booking-examples-'));
@@ -32,7 +30,7 @@ function startExample(name: string, environment: Record<string, string>): Progra
   const { scripts } = JSON.parse(read(`examples/${name}/package.json`));
   const [, option, file] = /^node (\S+) (\S+)$/.exec(scripts.start) as unknown as [string, string, string];
   const program = startProgram([option, `examples/${name}/${file}`], {
-    BOOKINGS_URL: system.bookings,
+    BOOKINGS_URL: system.baseUrl,
     ...environment,
   });
   programs.push(program);
@@ -70,8 +68,8 @@ test('examples/partner lists free times, books a bay and a party, receives the w
 });
 
 test('examples/screen signs in with a code, follows the bookings of its bay, and can be restarted', async () => {
-  const environment = { AUTH_URL: system.auth, BAY_ID: 'bay-n2-04', STATE_FILE: join(folder, 'screen.json') };
-  const client = createBookingsClient({ baseUrl: system.bookings, auth: northToken });
+  const environment = { AUTH_URL: system.auth.base, BAY_ID: 'bay-n2-04', STATE_FILE: join(folder, 'screen.json') };
+  const client = system.createClient();
   /** Books the bay of the screen for an hour. */
   const book = (hoursFromNow: number, userAlias: string) => {
     const [startDate, endDate] = [hoursFromNow, hoursFromNow + 1].map((hours) =>
@@ -84,7 +82,7 @@ test('examples/screen signs in with a code, follows the bookings of its bay, and
   const screen = startExample('screen', environment);
   const [, address = '', code = ''] = await screen.waitForOutput(/Sign in at (\S+) with the code (\S+)/);
   // A member of staff enters the code, confirms it, signs in, and allows the access.
-  const browser = openFormBrowser([system.auth]);
+  const browser = openFormBrowser([system.auth.base]);
   const allow = { name: 'decision', value: 'allow' };
   const entered = await browser.send(await browser.open(address), { user_code: code });
   const signIn = await browser.send(entered, {}, allow);
