@@ -5,7 +5,7 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt, type JWTPayload } from 'jose';
-import type { ImportedClient } from '../src/oidc/clients/rules.ts';
+import type { ImportedClient } from '../src/oidc/clients/stored-client.ts';
 import { basic, eventually, mailsInLog, startAuthServer, statusAndBody } from './auth-server.ts';
 import { authorizeUrl, openBrowser, pkce, redirectParameters, signInAndConsent } from './flows.ts';
 import { createKeyClient } from './key-client.ts';

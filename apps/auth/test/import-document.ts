@@ -1,6 +1,6 @@
 // Types of import files, for the tests that write them.
 import type { AccountInput } from '../src/accounts/record-schema.ts';
-import type { ImportedClient } from '../src/oidc/clients/rules.ts';
+import type { ImportedClient } from '../src/oidc/clients/stored-client.ts';
 
 interface ImportedFacility {
   readonly id: string;

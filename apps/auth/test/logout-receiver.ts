@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose';
-import type { ImportedClient } from '../src/oidc/clients/rules.ts';
+import type { ImportedClient } from '../src/oidc/clients/stored-client.ts';
 
 export interface ReceivedLogout {
   readonly path: string;

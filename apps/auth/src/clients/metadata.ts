@@ -29,6 +29,14 @@ export interface StoredClient {
   readonly secretHashes: readonly string[];
 }
 
+/** A client as a record stores it. */
+export interface ClientState extends Omit<StoredClient, 'secretHashes'> {
+  readonly name: string | null;
+  readonly disabled: boolean;
+  readonly expiresAt: string | null;
+  readonly secrets: readonly { readonly sha256: string; readonly expiresAt: string | null }[];
+}
+
 export const clientSettingSchemas = {
   /** The lifetime of the client's access tokens in seconds. Default: ACCESS_TOKEN_TTL. */
   access_token_ttl: { type: 'integer', minimum: 60, maximum: 86_400 },

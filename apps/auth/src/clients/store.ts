@@ -1,9 +1,10 @@
-// Reads clients, and replaces their secrets (tables `client`, `client_secret`).
+// Reads and writes clients and their secrets (tables `client`, `client_secret`).
 import { isStorable } from '@bay-booking/common/text';
-import { type Database, type Queryable, query, queryOne } from '@bay-booking/service/database/database';
+import { type Database, jsonText, type Queryable, query, queryOne } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '@bay-booking/service/secret-box';
+import { isoTime } from '../audit/operator-store.ts';
 import type { Membership } from '../facilities/roles.ts';
-import type { StoredClient } from './metadata.ts';
+import { type ClientState, type StoredClient, usesSecret } from './metadata.ts';
 
 /** A client that may request tokens. */
 export interface ActiveClient extends StoredClient {
@@ -111,4 +112,57 @@ export async function insertSecret(tx: Queryable, clientId: string, clientSecret
     clientId,
     hashSecret(clientSecret),
   ]);
+}
+
+/** The select list of `ClientState`. The table `client` needs the alias `c`. */
+export const clientColumns = `c.id, c.kind, c.pkce, c.metadata, c.scope, c.account_id as "accountId", c.name, c.access,
+  c.facility_ids as "facilityIds", c.disabled_at is not null as disabled, ${isoTime('c.expires_at')} as "expiresAt",
+  (select coalesce(jsonb_agg(jsonb_build_object('sha256', s.secret_sha256, 'expiresAt', ${isoTime('s.expires_at')})
+                             order by s.created_at, s.secret_sha256), '[]')
+     from client_secret s where s.client_id = c.id) as secrets`;
+
+export const selectClients = (on: Queryable, ids: readonly string[]): Promise<readonly ClientState[]> =>
+  query<ClientState>(on, `select ${clientColumns} from client c where c.id = any ($1)`, [ids]);
+
+/** The text of an entry has milliseconds only. */
+const sameExpiry = "date_trunc('milliseconds', c.expires_at) is not distinct from excluded.expires_at";
+
+/** Also replaces the secrets of the clients. */
+export async function writeClients(tx: Queryable, clients: readonly ClientState[]): Promise<void> {
+  // Never a secret, only its hash, because PostgreSQL may log the values.
+  await query(
+    tx,
+    `insert into client as c (id, kind, pkce, metadata, scope, account_id, name, access, facility_ids, disabled_at,
+                              expires_at)
+     select n.id, n.kind, n.pkce, n.metadata, n.scope, n."accountId", n.name, n.access, n."facilityIds",
+            case when n.disabled then now() end, n."expiresAt"
+       from jsonb_to_recordset($1::jsonb) as n (id text, kind text, pkce text, metadata jsonb, scope text,
+              "accountId" text, name text, access text, "facilityIds" text[], disabled boolean, "expiresAt" timestamptz)
+     on conflict (id) do update set kind = excluded.kind, pkce = excluded.pkce, metadata = excluded.metadata,
+       scope = excluded.scope, account_id = excluded.account_id, name = excluded.name, access = excluded.access,
+       facility_ids = excluded.facility_ids,
+       disabled_at = case when excluded.disabled_at is not null then coalesce(c.disabled_at, now()) end,
+       expires_at = case when ${sameExpiry} then c.expires_at else excluded.expires_at end,
+       renewed_at = case when ${sameExpiry} then c.renewed_at else now() end,
+       expiry_reminder = case when ${sameExpiry} then c.expiry_reminder end`,
+    [jsonText(clients)],
+  );
+  const secrets = clients.flatMap(({ id, metadata, secrets: stored }) =>
+    (usesSecret(metadata) ? stored : []).map((secret) => ({ client_id: id, ...secret })),
+  );
+  const record = `jsonb_to_recordset($1::jsonb) as n (client_id text, sha256 text, "expiresAt" timestamptz)`;
+  await query(
+    tx,
+    `delete from client_secret s where s.client_id = any ($2) and not exists (
+       select from ${record} where n.client_id = s.client_id and n.sha256 = s.secret_sha256)`,
+    [jsonText(secrets), clients.map(({ id }) => id)],
+  );
+  await query(
+    tx,
+    `insert into client_secret as s (client_id, secret_sha256, expires_at)
+     select client_id, sha256, "expiresAt" from ${record}
+     on conflict (client_id, secret_sha256) do update set expires_at = excluded.expires_at
+       where date_trunc('milliseconds', s.expires_at) is distinct from excluded.expires_at`,
+    [jsonText(secrets)],
+  );
 }

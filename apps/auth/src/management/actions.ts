@@ -15,12 +15,11 @@ import type { AuditEvent } from '../audit/audit.ts';
 import { storeOperatorEvents } from '../audit/operator-store.ts';
 import { accessLevels, usesSecret } from '../clients/metadata.ts';
 import { isDisabledEverywhere, listTokens, revokeToken } from '../clients/personal-access-token-store.ts';
-import { newClientSecret, rotateSecret } from '../clients/store.ts';
+import { newClientSecret, rotateSecret, selectClients } from '../clients/store.ts';
 import { facilityKind } from '../facilities/record.ts';
 import { forgetFailures } from '../guard/failures-store.ts';
 import { resetFactors } from '../interaction/reset-factors.ts';
 import { endAccess } from '../interaction/sign-in/session-store.ts';
-import { selectClients } from '../oidc/clients/record.ts';
 import { listInvitations, withdrawInvitation } from '../portal/invitations/invitation-store.ts';
 import type { Services } from '../services.ts';
 

@@ -1,140 +1,18 @@
-// Converts a client of an import file to the form that is stored, and checks our own rules for clients, also those of
-// high-security clients (docs/behaviour-auth.md, "High-security clients").
+// Checks our own rules for clients, also those of high-security clients (docs/behaviour-auth.md, "High-security
+// clients").
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { isoTimeOf } from '@bay-booking/common/date-times';
-import { nameSchema, textSchema } from '@bay-booking/common/text';
 import { isLoopback } from '@bay-booking/service/public-address';
-import type { FromSchema } from 'json-schema-to-ts';
-import { accessLevels, clientSettingSchemas, type StoredClient, usesSecret } from '../../clients/metadata.ts';
+import { type ClientState, usesSecret } from '../../clients/metadata.ts';
 import { type ScopeTable, splitScope } from '../scopes.ts';
+import { fapi2Settings, hasPrivateScheme, type ImportedClient, isPublic, redirectUrisOf } from './stored-client.ts';
 import type { ClientMetadataError, ClientValidator } from './validation.ts';
 
-/** A client id or client secret (RFC 6749 appendix A.1 and A.2). Unlike the RFC, we do not allow spaces. */
-const visibleAscii = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\u0021-\\u007e]*$' } as const;
-const dateTime = { type: 'string', format: 'date-time' } as const;
-export const clientSchema = {
-  type: 'object',
-  required: ['client_id'],
-  properties: {
-    client_id: { ...visibleAscii, format: 'id' },
-    client_secret: { ...visibleAscii, writeOnly: true },
-    scope: { type: 'string', maxLength: 2000 },
-    kind: { enum: ['standard', 'driving-range', 'personal-access-token'] },
-    pkce: { enum: ['required', 'optional'] },
-    accountId: textSchema,
-    access: { enum: accessLevels },
-    facilities: { type: 'array', items: textSchema },
-    name: nameSchema,
-    client_name: nameSchema,
-    client_secret_hashes: {
-      type: 'array',
-      writeOnly: true,
-      maxItems: 10,
-      items: {
-        type: 'object',
-        required: ['sha256'],
-        additionalProperties: false,
-        properties: { sha256: { type: 'string', pattern: '^[\\w-]{43}$' }, expiresAt: dateTime },
-      },
-    },
-    expiresAt: dateTime,
-    disabled: { type: 'boolean' },
-    secretExpiresAt: {
-      type: ['string', 'null'],
-      format: 'date-time',
-      readOnly: true,
-      description: 'When the old secret stops working, after a rotation.',
-    },
-    ...clientSettingSchemas,
-  },
-} as const;
-
-/** Further fields are OpenID Connect client metadata. */
-export type ImportedClient = FromSchema<typeof clientSchema>;
-
-/** A client as a record stores it. */
-export interface ClientState extends Omit<StoredClient, 'secretHashes'> {
-  readonly name: string | null;
-  readonly disabled: boolean;
-  readonly expiresAt: string | null;
-  readonly secrets: readonly { readonly sha256: string; readonly expiresAt: string | null }[];
-}
-
-/** A client with a stored secret stays confidential, even if the file does not repeat the secret. */
-export function toStoredClient(imported: ImportedClient, secrets: ClientState['secrets']): ClientState {
-  const { client_id: id, client_secret, scope = '', kind, pkce, accountId, name, ...others } = imported;
-  const {
-    access = 'write',
-    facilities = null,
-    disabled = false,
-    expiresAt,
-    client_secret_hashes,
-    skip_consent,
-    ...settings
-  } = others;
-  const metadata: Metadata = { ...settings, ...(skip_consent === true && { skip_consent }) };
-  const common = { id, disabled, secrets };
-  // A client with an account is a personal access token.
-  if (accountId !== undefined) {
-    const label = name ?? (typeof metadata.client_name === 'string' ? metadata.client_name : null);
-    const { access_token_ttl } = imported;
-    return {
-      ...common,
-      kind: 'personal-access-token',
-      pkce: 'required',
-      metadata: { ...(label !== null && { client_name: label }), access_token_ttl },
-      scope: '',
-      accountId,
-      access,
-      facilityIds: facilities,
-      name: label,
-      expiresAt: isoTimeOf(expiresAt),
-    };
-  }
-  const isConfidential = client_secret_hashes !== undefined || secrets.length > 0;
-  const completed = withDefaults(withProfileSettings(metadata), { isConfidential });
-  return {
-    ...common,
-    kind: kind ?? 'standard',
-    pkce: pkce ?? (isPublic(completed) || completed.profile !== undefined ? 'required' : 'optional'),
-    metadata: completed,
-    scope: splitScope(scope).join(' '),
-    accountId: null,
-    access: 'write',
-    facilityIds: null,
-    name: name ?? null,
-    expiresAt: null,
-  };
-}
-
-type Metadata = Readonly<Record<string, unknown>>;
-
-const isPublic = (metadata: Metadata): boolean => metadata.token_endpoint_auth_method === 'none';
-
-const redirectUrisOf = ({ redirect_uris: uris }: Metadata): readonly string[] =>
-  Array.isArray(uris) ? uris.filter((uri) => typeof uri === 'string') : [];
-
-const hasPrivateScheme = (uri: string): boolean => !/^https?:/i.test(uri);
-
 /** Whether codes are sent to an app on the device of a user, from which anybody can read a secret (RFC 8252). */
-const isInstalledApp = (metadata: Metadata): boolean =>
+const isInstalledApp = (metadata: ClientState['metadata']): boolean =>
   redirectUrisOf(metadata).some(
     (uri) => hasPrivateScheme(uri) || (metadata.application_type === 'native' && isLoopback(uri)),
   );
-
-/** Our default values differ from those of OpenID Connect. */
-function withDefaults(metadata: Metadata, { isConfidential }: { isConfidential: boolean }): Metadata {
-  const uris = redirectUrisOf(metadata);
-  const isNative = uris.some(hasPrivateScheme);
-  const hasNoUser = uris.length === 0 && metadata.response_types === undefined;
-  return {
-    ...(!isConfidential && { token_endpoint_auth_method: 'none' }),
-    ...(isNative && { application_type: 'native' }),
-    ...(hasNoUser && { redirect_uris: [], response_types: [] }),
-    ...metadata,
-  };
-}
 
 export const operatorScopes = (scope: string | undefined, { operate }: Pick<ScopeTable, 'operate'>) =>
   splitScope(scope).filter((one) => operate.includes(one));
@@ -205,13 +83,6 @@ export function findClientErrors(
   ];
 }
 
-/** The metadata that the profile `fapi2` requires (FAPI 2.0 Security Profile sections 5.3.2.1 and 5.4.1). */
-const fapi2Settings: Metadata = {
-  token_endpoint_auth_method: 'private_key_jwt',
-  require_pushed_authorization_requests: true,
-  dpop_bound_access_tokens: true,
-  id_token_signed_response_alg: 'ES256',
-};
 const fapi2GrantTypes: readonly unknown[] = ['authorization_code', 'refresh_token', 'client_credentials'];
 
 /** The metadata that a personal access token cannot have. */
@@ -244,11 +115,10 @@ function findConsentErrors({ metadata, pkce }: ClientState, isDevelopment: boole
   ];
 }
 
-/** Adds the settings that the profile requires. `findContradictions` reports those that the file contradicts. */
-const withProfileSettings = (metadata: Metadata): Metadata =>
-  metadata.profile === 'fapi2' ? { ...fapi2Settings, ...metadata } : metadata;
-
-function findContradictions(imported: ImportedClient, metadata: Metadata): readonly ClientMetadataError[] {
+function findContradictions(
+  imported: ImportedClient,
+  metadata: ClientState['metadata'],
+): readonly ClientMetadataError[] {
   const needs = (isWrong: boolean, member: string, expected: string) =>
     wrong(isWrong, member, `the profile fapi2 needs ${expected}`);
   const hasOther = (member: string, allowed: (value: unknown) => boolean) => !listOf(metadata[member]).every(allowed);

@@ -33,6 +33,14 @@ export async function createClientValidator({
   for (const grantType of customGrantTypes) provider.registerGrantType(grantType, () => {}, []);
   if (isDevelopment) allowLoopbackRedirects(provider);
   const internalMembers: readonly string[] = ownMetadata;
+  const findFirstError = async (metadata: ClientMetadata): Promise<ClientMetadataError | undefined> => {
+    try {
+      await provider.Client.validate(metadata);
+      return undefined;
+    } catch (error) {
+      return parseMessage((error as { error_description?: string }).error_description ?? (error as Error).message);
+    }
+  };
 
   return {
     isDevelopment,
@@ -43,12 +51,18 @@ export async function createClientValidator({
 
     addressError: createOutboundClient({ allowNetworks }).urlError,
 
-    async validate(metadata: ClientMetadata): Promise<ClientMetadataError | undefined> {
-      try {
-        await provider.Client.validate(metadata);
-        return undefined;
-      } catch (error) {
-        return parseMessage((error as { error_description?: string }).error_description ?? (error as Error).message);
+    /** oidc-provider names only the first error, so the client is validated again without the members that have one. */
+    async findErrors(client: ClientMetadata): Promise<readonly ClientMetadataError[]> {
+      const errors: ClientMetadataError[] = [];
+      for (let metadata = client; ; ) {
+        const error = await findFirstError(metadata);
+        if (!error) return errors;
+        const { member } = error;
+        const isRepeated = errors.some((earlier) => earlier.member === member);
+        if (!isRepeated) errors.push(error);
+        if (isRepeated || member === undefined || !(member in metadata)) return errors;
+        const { [member]: _, ...others } = metadata;
+        metadata = others as ClientMetadata;
       }
     },
   };
