@@ -242,26 +242,24 @@ describe('availability, holds, opening hours and closures', () => {
   });
 });
 
-describe('groups', () => {
-  test('a group is tried, created once, read, and deleted in the version that the caller has seen', async () => {
-    const bookings = [newBooking(), newBooking()];
-    expect(await client.groups.create({ bookings, dryRun: true })).toMatchObject({ bookings: [] });
-    const options = { idempotencyKey: crypto.randomUUID() };
-    const group = await client.groups.create({ bookings }, options);
-    expect(await client.groups.create({ bookings }, options)).toEqual(group);
-    const [first] = group.bookings;
-    if (!first) throw new Error('the group is empty');
-    await client.bookings.update(first.id, { ...first, userAlias: 'Bob' });
-    const stale = await errorOf(client.groups.delete(group.id, { ifMatch: group.etag }));
-    expect(stale.has('ERR00412')).toBe(true);
-    const current = await client.groups.get(group.id);
-    expect(current.bookings).toHaveLength(2);
-    const [kept] = current.bookings;
-    if (!kept) throw new Error('the group is empty');
-    expect(await client.groups.replace(group.id, { bookings: [kept], dryRun: true })).toMatchObject({ bookings: [] });
-    const replaced = await client.groups.replace(group.id, { bookings: [kept] }, { ifMatch: current.etag });
-    expect(replaced.bookings).toEqual([kept]);
-    await client.groups.delete(group.id, { ifMatch: replaced.etag });
-    expect((await errorOf(client.groups.get(group.id))).has('ERR00404')).toBe(true);
-  });
+test('a group is tried, created once, read, and deleted in the version that the caller has seen', async () => {
+  const bookings = [newBooking(), newBooking()];
+  expect(await client.groups.create({ bookings, dryRun: true })).toMatchObject({ bookings: [] });
+  const options = { idempotencyKey: crypto.randomUUID() };
+  const group = await client.groups.create({ bookings }, options);
+  expect(await client.groups.create({ bookings }, options)).toEqual(group);
+  const [first] = group.bookings;
+  if (!first) throw new Error('the group is empty');
+  await client.bookings.update(first.id, { ...first, userAlias: 'Bob' });
+  const stale = await errorOf(client.groups.delete(group.id, { ifMatch: group.etag }));
+  expect(stale.has('ERR00412')).toBe(true);
+  const current = await client.groups.get(group.id);
+  expect(current.bookings).toHaveLength(2);
+  const [kept] = current.bookings;
+  if (!kept) throw new Error('the group is empty');
+  expect(await client.groups.replace(group.id, { bookings: [kept], dryRun: true })).toMatchObject({ bookings: [] });
+  const replaced = await client.groups.replace(group.id, { bookings: [kept] }, { ifMatch: current.etag });
+  expect(replaced.bookings).toEqual([kept]);
+  await client.groups.delete(group.id, { ifMatch: replaced.etag });
+  expect((await errorOf(client.groups.get(group.id))).has('ERR00404')).toBe(true);
 });

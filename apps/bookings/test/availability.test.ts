@@ -267,31 +267,29 @@ describe('closures', () => {
   });
 });
 
-describe('a closure that is created during requests for bookings', () => {
-  test('a closure applies to every request that begins after its creation, also at another instance', async () => {
-    // The other instance handles all requests of a round at the same time, because it has a connection for each.
-    const concurrentRequests = 16;
-    const other = await createExtraSystem({ sharing: system, poolMax: concurrentRequests });
-    const statuses = new Set<number>();
-    for (let round = 0; round < rounds(10); round += 1) {
-      const day = Date.UTC(2042, 0, 1 + round);
-      const at = (minutes: number) => new Date(day + minutes * 60_000).toISOString();
-      const bookAt = (slot: number) =>
-        other.call('POST', '/api/bookings', {
-          body: bookingBody({ bayId: 'bay-s1-03', startDate: at(slot * 10), endDate: at(slot * 10 + 10) }),
-        });
-      // These requests are not awaited yet, so the closure is created while they run.
-      const during = Array.from({ length: concurrentRequests }, (_, slot) => bookAt(slot));
-      const closure = await close({ locationId: 'loc-south-1', startDate: at(0), endDate: at(24 * 60) });
-      const after = await Promise.all(Array.from({ length: 8 }, (_, slot) => bookAt(concurrentRequests + slot)));
-      expect(closure.status).toBe(201);
-      expect(after.map(outcome)).toEqual(after.map(() => ['BOOK00003 blocked']));
-      for (const { status } of await Promise.all(during)) statuses.add(status);
-    }
-    expect([...statuses].filter((status) => status !== 201 && status !== 400)).toEqual([]);
-    expect(other.databaseErrors).toEqual([]);
-    await closeExtraSystems();
-  });
+test('a closure applies to every request that begins after its creation, also at another instance', async () => {
+  // The other instance handles all requests of a round at the same time, because it has a connection for each.
+  const concurrentRequests = 16;
+  const other = await createExtraSystem({ sharing: system, poolMax: concurrentRequests });
+  const statuses = new Set<number>();
+  for (let round = 0; round < rounds(10); round += 1) {
+    const day = Date.UTC(2042, 0, 1 + round);
+    const at = (minutes: number) => new Date(day + minutes * 60_000).toISOString();
+    const bookAt = (slot: number) =>
+      other.call('POST', '/api/bookings', {
+        body: bookingBody({ bayId: 'bay-s1-03', startDate: at(slot * 10), endDate: at(slot * 10 + 10) }),
+      });
+    // These requests are not awaited yet, so the closure is created while they run.
+    const during = Array.from({ length: concurrentRequests }, (_, slot) => bookAt(slot));
+    const closure = await close({ locationId: 'loc-south-1', startDate: at(0), endDate: at(24 * 60) });
+    const after = await Promise.all(Array.from({ length: 8 }, (_, slot) => bookAt(concurrentRequests + slot)));
+    expect(closure.status).toBe(201);
+    expect(after.map(outcome)).toEqual(after.map(() => ['BOOK00003 blocked']));
+    for (const { status } of await Promise.all(during)) statuses.add(status);
+  }
+  expect([...statuses].filter((status) => status !== 201 && status !== 400)).toEqual([]);
+  expect(other.databaseErrors).toEqual([]);
+  await closeExtraSystems();
 });
 
 describe('availability', () => {

@@ -22,15 +22,16 @@ const paths = {
   '/api/bays/bay-n1-01/upcoming-bookings': ['GET', 'HEAD'],
 };
 
-describe('a path without a route', () => {
-  test.each(['/api', '/api/booking', '/api/bookings/a/b', '/nothing', '/%zz'])('%s returns 404', async (path) => {
+test.each(['/api', '/api/booking', '/api/bookings/a/b', '/nothing', '/%zz'])(
+  'the path %s without a route returns 404',
+  async (path) => {
     const response = await system.call('GET', path);
     expect(response.status).toBe(404);
     expect(response.body).toEqual({
       errors: [{ code: 'ERR00404', description: 'Not found.', moreInfo: '', contextData: expect.anything() }],
     });
-  });
-});
+  },
+);
 
 describe.each(Object.entries(paths))('%s', (path, methods) => {
   test('every other method returns 405 with Allow', async () => {
@@ -205,46 +206,42 @@ describe('JSON types', () => {
   });
 });
 
-describe('content negotiation', () => {
-  test.each(['text/html', 'application/xml, text/*;q=0.5', 'application/json;q=0'])(
-    'Accept: %s returns 406',
-    async (accept) => {
-      const response = await system.call('GET', '/api/bookings', { headers: { Accept: accept } });
-      expect(response.status).toBe(406);
-      expect(errorCodes(response)).toEqual(['ERR00406']);
-    },
-  );
-});
+test.each(['text/html', 'application/xml, text/*;q=0.5', 'application/json;q=0'])(
+  'Accept: %s returns 406',
+  async (accept) => {
+    const response = await system.call('GET', '/api/bookings', { headers: { Accept: accept } });
+    expect(response.status).toBe(406);
+    expect(errorCodes(response)).toEqual(['ERR00406']);
+  },
+);
 
-describe('every response', () => {
-  test('any origin can read a response, which forbids framing, MIME sniffing and rendering as a document', async () => {
-    const responses = [
-      await system.call('GET', '/api/bookings'),
-      await system.call('GET', '/api/bookings', { token: null }),
-      await system.call('POST', '/api/bookings', { body: {} }),
-      await system.call('GET', '/nothing'),
-    ];
-    for (const { headers } of responses) {
-      expect(headers).toMatchObject({
-        'access-control-allow-origin': '*',
-        'content-type': 'application/json; charset=utf-8',
-        'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-        'x-content-type-options': 'nosniff',
-        'x-frame-options': 'DENY',
-        'referrer-policy': 'no-referrer',
-      });
-      for (const name of ['Location', 'ETag', 'Link', 'X-Request-Id', 'Retry-After', 'RateLimit']) {
-        expect(headers['access-control-expose-headers']?.split(', ')).toContain(name);
-      }
-      expect(headers['x-powered-by']).toBeUndefined();
+test('any origin can read every response, which forbids framing, MIME sniffing and rendering as a document', async () => {
+  const responses = [
+    await system.call('GET', '/api/bookings'),
+    await system.call('GET', '/api/bookings', { token: null }),
+    await system.call('POST', '/api/bookings', { body: {} }),
+    await system.call('GET', '/nothing'),
+  ];
+  for (const { headers } of responses) {
+    expect(headers).toMatchObject({
+      'access-control-allow-origin': '*',
+      'content-type': 'application/json; charset=utf-8',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'referrer-policy': 'no-referrer',
+    });
+    for (const name of ['Location', 'ETag', 'Link', 'X-Request-Id', 'Retry-After', 'RateLimit']) {
+      expect(headers['access-control-expose-headers']?.split(', ')).toContain(name);
     }
-    expect(responses.map(({ headers }) => headers['cache-control'])).toEqual([
-      'private, no-cache',
-      'no-store',
-      'no-store',
-      'no-store',
-    ]);
-  });
+    expect(headers['x-powered-by']).toBeUndefined();
+  }
+  expect(responses.map(({ headers }) => headers['cache-control'])).toEqual([
+    'private, no-cache',
+    'no-store',
+    'no-store',
+    'no-store',
+  ]);
 });
 
 describe('429 for too many requests', () => {
@@ -312,15 +309,16 @@ describe('429 for too many requests', () => {
   });
 });
 
-describe.each([400, 408, 413, 431] as const)('%i for a request that Node rejects before a handler runs', (status) => {
-  test('the response has the error envelope and the headers of every error response', () => {
+test.each([400, 408, 413, 431] as const)(
+  '%i for a request that Node rejects has the error envelope and the headers of every error',
+  (status) => {
     const { headers, body } = respondToMalformed(status);
     expect(new Ajv2020().validate(errorEnvelopeSchema, JSON.parse(body))).toBe(true);
     expect(JSON.parse(body).errors[0].code).toBe(`ERR00${status}`);
     expect(headers).toMatchObject({ 'Access-Control-Allow-Origin': '*', 'Cache-Control': 'no-store' });
     expect(headers['X-Request-Id']).toMatch(/^[0-9a-f-]{36}$/);
-  });
-});
+  },
+);
 
 describe('503 and readiness', () => {
   test('requests get 503 if a column is missing because the schema is older than the release', async () => {
@@ -363,27 +361,23 @@ describe('503 and readiness', () => {
   });
 });
 
-describe('500 for an unexpected error', () => {
-  /** The SQLSTATE of a statement that names a column which does not exist. */
-  const undefinedColumn = '42703';
-
-  test('the response to an unexpected error has no internal details, which are only in the log', async () => {
-    const separate = await createExtraSystem();
-    await query(separate.db, 'alter table booking rename column user_alias to renamed');
-    const response = await separate.call('GET', '/api/bookings');
-    expect(response.status).toBe(500);
-    expect(response.body).toEqual({
-      errors: [
-        {
-          code: 'ERR00500',
-          description: 'Something went wrong on our side.',
-          moreInfo: '',
-          contextData: { externalBookingId: '' },
-        },
-      ],
-    });
-    expect(separate.logged.join('')).toContain(undefinedColumn);
+test('500 for an unexpected error has no internal details, which are only in the log', async () => {
+  const separate = await createExtraSystem();
+  await query(separate.db, 'alter table booking rename column user_alias to renamed');
+  const response = await separate.call('GET', '/api/bookings');
+  expect(response.status).toBe(500);
+  expect(response.body).toEqual({
+    errors: [
+      {
+        code: 'ERR00500',
+        description: 'Something went wrong on our side.',
+        moreInfo: '',
+        contextData: { externalBookingId: '' },
+      },
+    ],
   });
+  // The SQLSTATE of a statement that names a column which does not exist.
+  expect(separate.logged.join('')).toContain('42703');
 });
 
 test('if BASE_URL has a path, links contain the path, and requests work with and without it', async () => {

@@ -161,30 +161,28 @@ test('locations and bays are ordered by name as people count, in every list and 
     expect(await readNames(path)).toEqual(names);
 });
 
-describe('an import while the service runs', () => {
-  test('an import takes effect immediately: a new bay can be booked, and a bay that is no longer bookable cannot', async () => {
-    const facilities = (bookable: boolean) => [
-      {
-        id: 'fac-north',
-        name: 'North Range',
-        timeZone: 'Europe/Copenhagen',
-        locations: [{ id: 'loc-new', name: 'Annex', bays: [{ id: 'bay-new', name: 'New', bookable }] }],
-      },
-    ];
-    // Like the command `import`, this function only writes to the database. The service gets no notification.
-    const importBay = (bookable: boolean) => importPlaces(system.db, { facilities: facilities(bookable) });
-    // bookingBody returns a new time for each call, so the bookings never overlap.
-    const create = () => system.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-new' }) });
-    // ERR00012: no bay has this id.
-    expect(errorCodes(await create())).toEqual(['ERR00012']);
-    await importBay(true);
-    expect((await create()).status).toBe(201);
-    const searched = await system.call('GET', '/api/bookings?locationIds=loc-new');
-    expect(searched.body.total).toBe(1);
-    await importBay(false);
-    // BOOK00003: the bay exists, but cannot be booked.
-    expect(errorCodes(await create())).toEqual(['BOOK00003']);
-  });
+test('an import takes effect immediately: a new bay can be booked, and a bay that is no longer bookable cannot', async () => {
+  const facilities = (bookable: boolean) => [
+    {
+      id: 'fac-north',
+      name: 'North Range',
+      timeZone: 'Europe/Copenhagen',
+      locations: [{ id: 'loc-new', name: 'Annex', bays: [{ id: 'bay-new', name: 'New', bookable }] }],
+    },
+  ];
+  // Like the command `import`, this function only writes to the database. The service gets no notification.
+  const importBay = (bookable: boolean) => importPlaces(system.db, { facilities: facilities(bookable) });
+  // bookingBody returns a new time for each call, so the bookings never overlap.
+  const create = () => system.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-new' }) });
+  // ERR00012: no bay has this id.
+  expect(errorCodes(await create())).toEqual(['ERR00012']);
+  await importBay(true);
+  expect((await create()).status).toBe(201);
+  const searched = await system.call('GET', '/api/bookings?locationIds=loc-new');
+  expect(searched.body.total).toBe(1);
+  await importBay(false);
+  // BOOK00003: the bay exists, but cannot be booked.
+  expect(errorCodes(await create())).toEqual(['BOOK00003']);
 });
 
 describe('GET and PUT /api/booking-bays/{id}', () => {

@@ -419,32 +419,30 @@ describe('GET /api/bays/{id}/upcoming-bookings', () => {
     });
   });
 
-  describe('the calendar day of a facility', () => {
-    test.each([
-      // The bays bay-n1-… belong to a facility in Copenhagen (UTC+2 in June), the bays bay-s1-… to one in New York
-      // (UTC-4).
-      ['Europe/Copenhagen', 'bay-n1-05', '2030-06-15T21:59:00Z', '2030-06-15T22:00:00Z'],
-      ['America/New_York', 'bay-s1-01', '2030-06-16T03:59:00Z', '2030-06-16T04:00:00Z'],
-      // On these days the clocks change. The first day has 23 hours, and the second day has 25.
-      ['Europe/Copenhagen, 31 March', 'bay-n1-06', '2030-03-31T21:59:00Z', '2030-03-31T22:00:00Z'],
-      ['Europe/Copenhagen, 27 October', 'bay-n1-07', '2030-10-27T22:59:00Z', '2030-10-27T23:00:00Z'],
-    ])('todayOnly=true selects the calendar day of the facility in %s', async (_zone, bayId, lastMinute, midnight) => {
-      // Between 03:00 and 05:00 on the day that ends at `midnight`. The booking `running` began on the previous day.
-      const earlyToday = new Date(Date.parse(midnight) - 20 * hourMilliseconds);
-      const afterMidnight = new Date(Date.parse(midnight) + 60_000).toISOString();
-      const running = await book(
-        bayId,
-        new Date(earlyToday.getTime() - 9 * hourMilliseconds).toISOString(),
-        new Date(earlyToday.getTime() + 60_000).toISOString(),
-      );
-      const today = await book(bayId, lastMinute, midnight);
-      const tomorrow = await book(bayId, midnight, afterMidnight);
-      now = earlyToday;
-      expect(await upcoming(bayId, '?todayOnly=true')).toEqual([running, today]);
-      expect(await upcoming(bayId, '?todayOnly=false')).toEqual([running, today, tomorrow]);
-      now = new Date(midnight);
-      expect(await upcoming(bayId, '?todayOnly=true')).toEqual([tomorrow]);
-    });
+  test.each([
+    // The bays bay-n1-… belong to a facility in Copenhagen (UTC+2 in June), the bays bay-s1-… to one in New York
+    // (UTC-4).
+    ['Europe/Copenhagen', 'bay-n1-05', '2030-06-15T21:59:00Z', '2030-06-15T22:00:00Z'],
+    ['America/New_York', 'bay-s1-01', '2030-06-16T03:59:00Z', '2030-06-16T04:00:00Z'],
+    // On these days the clocks change. The first day has 23 hours, and the second day has 25.
+    ['Europe/Copenhagen, 31 March', 'bay-n1-06', '2030-03-31T21:59:00Z', '2030-03-31T22:00:00Z'],
+    ['Europe/Copenhagen, 27 October', 'bay-n1-07', '2030-10-27T22:59:00Z', '2030-10-27T23:00:00Z'],
+  ])('todayOnly=true selects the calendar day of the facility in %s', async (_zone, bayId, lastMinute, midnight) => {
+    // Between 03:00 and 05:00 on the day that ends at `midnight`. The booking `running` began on the previous day.
+    const earlyToday = new Date(Date.parse(midnight) - 20 * hourMilliseconds);
+    const afterMidnight = new Date(Date.parse(midnight) + 60_000).toISOString();
+    const running = await book(
+      bayId,
+      new Date(earlyToday.getTime() - 9 * hourMilliseconds).toISOString(),
+      new Date(earlyToday.getTime() + 60_000).toISOString(),
+    );
+    const today = await book(bayId, lastMinute, midnight);
+    const tomorrow = await book(bayId, midnight, afterMidnight);
+    now = earlyToday;
+    expect(await upcoming(bayId, '?todayOnly=true')).toEqual([running, today]);
+    expect(await upcoming(bayId, '?todayOnly=false')).toEqual([running, today, tomorrow]);
+    now = new Date(midnight);
+    expect(await upcoming(bayId, '?todayOnly=true')).toEqual([tomorrow]);
   });
 
   describe('the time zone of a facility', () => {
@@ -526,27 +524,23 @@ describe('GET /api/bays/{id}/upcoming-bookings', () => {
     );
   });
 
-  describe('400 for an invalid query', () => {
-    test.each(['todayOnly=yes', 'todayOnly=', 'page=0', 'pageSize=x'])(
-      'the query ?%s returns ERR00002',
-      async (query) => {
-        const response = await system.call('GET', `/api/bays/bay-n1-01/upcoming-bookings?${query}`);
-        expect(response.status).toBe(400);
-        expect(errorCodes(response)).toEqual(['ERR00002']);
-      },
-    );
-  });
+  test.each(['todayOnly=yes', 'todayOnly=', 'page=0', 'pageSize=x'])(
+    'the query ?%s returns ERR00002',
+    async (query) => {
+      const response = await system.call('GET', `/api/bays/bay-n1-01/upcoming-bookings?${query}`);
+      expect(response.status).toBe(400);
+      expect(errorCodes(response)).toEqual(['ERR00002']);
+    },
+  );
 
-  describe('a bay that does not exist', () => {
-    // `bay-e1-01` belongs to a facility that the token does not contain. PostgreSQL rejects a text with the character
-    // NUL (`%00`).
-    test.each(['bay-nowhere', 'bay-e1-01', '%00'])(
-      "a bay that does not exist in the token's facilities returns 404: %s",
-      async (id) => {
-        const response = await system.call('GET', `/api/bays/${id}/upcoming-bookings`);
-        expect(response.status).toBe(404);
-        expect(errorCodes(response)).toEqual(['ERR00404']);
-      },
-    );
-  });
+  // `bay-e1-01` belongs to a facility that the token does not contain. PostgreSQL rejects a text with the character
+  // NUL (`%00`).
+  test.each(['bay-nowhere', 'bay-e1-01', '%00'])(
+    "a bay that does not exist in the token's facilities returns 404: %s",
+    async (id) => {
+      const response = await system.call('GET', `/api/bays/${id}/upcoming-bookings`);
+      expect(response.status).toBe(404);
+      expect(errorCodes(response)).toEqual(['ERR00404']);
+    },
+  );
 });

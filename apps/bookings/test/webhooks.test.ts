@@ -64,15 +64,12 @@ describe('registration', () => {
     expect((await register(token, { url: `${url}/2` }, { 'Idempotency-Key': 'k' })).status).toBe(422);
   });
 
+  // packages/service/test/outbound.test.ts has the other addresses.
   test.each([
     ['no URL', {}, 'ERR00001'],
     ['an http URL', { url: 'http://partner.example' }, 'ERR00002'],
-    ['user information in the address', { url: 'https://user:secret@partner.example' }, 'ERR00002'],
     ['a loopback address', { url: 'https://127.0.0.1/' }, 'ERR00002'],
-    ['an IPv4-mapped loopback address', { url: 'https://[::ffff:127.0.0.1]/' }, 'ERR00002'],
-    ['a private address', { url: 'https://10.0.0.1/' }, 'ERR00002'],
     ['a link-local address', { url: 'https://169.254.169.254/' }, 'ERR00002'],
-    ['another protocol', { url: 'ftp://partner.example' }, 'ERR00002'],
     ['a URL of 2049 characters', { url: addressOfLength(2049) }, 'ERR00002'],
     ['no event', { url, events: [] }, 'ERR00002'],
     ['an event that cannot be chosen', { url, events: ['webhook.ping'] }, 'ERR00002'],

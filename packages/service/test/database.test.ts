@@ -38,24 +38,22 @@ describe('a statement that runs for longer than the query timeout', () => {
   });
 });
 
-describe('a server that accepts connections and never responds', () => {
-  test('makes a statement and a transaction fail as unavailable', async () => {
-    const sockets = new Set<Socket>();
-    const silentServer = createServer((socket) => void sockets.add(socket.on('error', () => {})));
-    await once(silentServer.listen(0, '127.0.0.1'), 'listening');
-    const { port } = silentServer.address() as AddressInfo;
-    const url = `postgres://nobody@127.0.0.1:${port}/nothing`;
-    // An attempt to connect fails after 2 s.
-    const silentDb = connectDatabase({ url, applicationName: 'test', poolMax: 2 });
-    const errors = await Promise.all([
-      errorOf(query(silentDb, 'select 1')),
-      errorOf(transaction(silentDb, (tx) => query(tx, 'select 1'))),
-    ]);
-    await silentDb.destroy();
-    for (const socket of sockets) socket.destroy();
-    silentServer.close();
-    expect(errors.map(isUnavailable)).toEqual([true, true]);
-  });
+test('a server that accepts connections and never responds makes a statement and a transaction fail as unavailable', async () => {
+  const sockets = new Set<Socket>();
+  const silentServer = createServer((socket) => void sockets.add(socket.on('error', () => {})));
+  await once(silentServer.listen(0, '127.0.0.1'), 'listening');
+  const { port } = silentServer.address() as AddressInfo;
+  const url = `postgres://nobody@127.0.0.1:${port}/nothing`;
+  // An attempt to connect fails after 2 s.
+  const silentDb = connectDatabase({ url, applicationName: 'test', poolMax: 2 });
+  const errors = await Promise.all([
+    errorOf(query(silentDb, 'select 1')),
+    errorOf(transaction(silentDb, (tx) => query(tx, 'select 1'))),
+  ]);
+  await silentDb.destroy();
+  for (const socket of sockets) socket.destroy();
+  silentServer.close();
+  expect(errors.map(isUnavailable)).toEqual([true, true]);
 });
 
 describe('isUnavailable', () => {
