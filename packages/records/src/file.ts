@@ -31,19 +31,16 @@ export const batchSize = 500;
 export const allKinds = (roots: readonly RecordKind[]): readonly RecordKind[] =>
   roots.flatMap((kind) => [kind, ...allKinds(kind.children ? [kind.children.kind] : [])]);
 
-/** The schemas of OpenAPI. `entry` is an element of an import file, `body` that of a PUT. */
-export function schemasOf(kind: RecordKind): Readonly<Record<'record' | 'entry' | 'body', Schema>> {
-  const { schema, children, key } = kind;
-  const input = inputSchema(kind);
-  const body = { ...input, required: input.required.filter((name) => name !== key) };
-  if (!children) return { record: schema, entry: input, body };
-  const items = withoutField(schemasOf(children.kind).entry, children.parentField);
-  const properties = { ...schema.properties, [children.field]: { type: 'array', items } };
-  return { record: schema, entry: { ...input, properties }, body };
-}
-
-function inputSchema({ schema, optional = [] }: RecordKind) {
-  return { ...schema, required: (schema.required as readonly string[]).filter((name) => !optional.includes(name)) };
+/** `body` is that of a PUT, `input` a record alone, and `entry` an element of an import file, with what it contains. */
+export function schemasOf({ schema, optional = [], children, key }: RecordKind) {
+  const required = (schema.required as readonly string[]).filter((name) => !optional.includes(name));
+  const input: Schema = { ...schema, required };
+  const body: Schema = { ...schema, required: required.filter((name) => name !== key) };
+  const contained = children && {
+    [children.field]: { type: 'array', items: withoutField(schemasOf(children.kind).entry, children.parentField) },
+  };
+  const entry: Schema = { ...input, properties: { ...schema.properties, ...contained } };
+  return { record: schema, body, input, entry };
 }
 
 function withoutField(schema: Schema, field: string): Schema {
@@ -68,11 +65,11 @@ export function createEntryReader(roots: readonly RecordKind[], formats: Formats
     ),
   });
   const findFileProblems = compile(sections(() => ({})));
-  const validators = new Map(allKinds(roots).map((kind) => [kind, compile(inputSchema(kind))]));
+  const validators = new Map(allKinds(roots).map((kind) => [kind, compile(schemasOf(kind).input)]));
   // A record inside another one does not name it.
   const insideValidators = new Map(
     allKinds(roots).flatMap(({ children }) =>
-      children ? [[children.kind, compile(withoutField(inputSchema(children.kind), children.parentField))]] : [],
+      children ? [[children.kind, compile(withoutField(schemasOf(children.kind).input, children.parentField))]] : [],
     ),
   );
 

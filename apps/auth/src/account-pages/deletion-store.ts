@@ -4,7 +4,7 @@ import type { Account } from '../accounts/store.ts';
 import { type AuditEvent, storeEvents } from '../audit/audit.ts';
 import { findSolelyOwned, lockMembers, type OwnedFacility } from '../facilities/membership-store.ts';
 import { canonicalName } from '../input/username.ts';
-import { createSessionStore } from '../interaction/sign-in/session-store.ts';
+import { endAccess } from '../interaction/sign-in/session-store.ts';
 
 /** `facilities` would be left without an owner. */
 export type Deletion = 'deleted' | 'not-found' | { readonly facilities: readonly OwnedFacility[] };
@@ -32,7 +32,7 @@ export async function deleteAccountWithin(tx: Queryable, id: string, mail?: Mail
   if (facilities.length > 0) return { facilities };
 
   const addresses = provenAddresses(person);
-  await createSessionStore({ db: tx, sendLogoutTokens: () => {} }).endEverything(id);
+  await endAccess(tx, { id, username: person.username }, { newPassword: false });
   await deleteRequests(tx, id, person);
   await query(tx, "delete from outbox where kind = 'mail' and (account_id = $1 or recipient_key = any ($2))", [
     id,

@@ -1,4 +1,5 @@
 // Parses and validates the content of SOCIAL_PROVIDERS_FILE, which contains the social providers and their settings.
+import { isObject } from '@bay-booking/common/validation';
 import { isLoopback } from '@bay-booking/service/public-address';
 import { Ajv, type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
@@ -71,9 +72,6 @@ export function parseSocialProviders(json: string): SocialProviderSettings {
   if (errors.length > 0) throw new Error(`has errors: ${errors.join('; ')}`);
   return providers;
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * The title of a provider is its name with a capital first letter. Its preset is not used if the file contains the

@@ -9,15 +9,13 @@ import type { FormState, SignedInHandler } from '../../html/site.ts';
 import { formatDuration } from '../../html/time-format.ts';
 import { actorOf, idParameter, type PortalServices, timeZoneOf, tokensBreadcrumb } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
-import { allDisabled, tokenNameOf, tokenPath } from './token-pages.ts';
+import { allDisabled, tokenNameOf, tokenPath, toOwnTokens } from './token-pages.ts';
 
 interface TokenContext {
   readonly signedIn: SignedIn;
   readonly token: PersonalAccessToken;
   readonly facilityIds: readonly string[];
   readonly timeZone: string | undefined;
-  /** Whether all facilities of the token are disabled. */
-  readonly isDisabled: boolean;
 }
 
 const ownTokens = { cancel: '/portal', breadcrumbs: [tokensBreadcrumb] };
@@ -40,36 +38,29 @@ export function tokenChangeRoutes(services: PortalServices, secretPage: SecretPa
 
   const showEnded = (response: Response): Promise<void> =>
     site.showMessage(response, {
+      ...toOwnTokens,
       status: 409,
       title: 'This token is no longer active',
       text: 'The token was revoked or has expired. Create a new token instead.',
-      links: [{ href: '/portal', text: 'Go to your tokens' }],
     });
 
+  /** A token all of whose facilities are disabled can be revoked, but not rotated. */
   const withActiveToken =
-    (handler: TokenHandler): SignedInHandler =>
+    (handler: TokenHandler, { mayBeDisabled }: { readonly mayBeDisabled: boolean }): SignedInHandler =>
     async (request, response, signedIn) => {
       const token = await tokenStore.find(signedIn.account.id, idParameter(request, 'clientId'));
       if (!token) return pages.notFound(response);
       if (!token.isActive) return showEnded(response);
       const facilities = await members.findFacilities(signedIn.account.id);
       const ofToken = facilities.filter(({ id }) => token.facilityIds?.includes(id) ?? true);
-      const facilityIds = ofToken.map(({ id }) => id);
       const isDisabled = ofToken.length > 0 && ofToken.every((facility) => facility.isDisabled);
-      return handler(request, response, { signedIn, token, facilityIds, isDisabled, timeZone: timeZoneOf(facilities) });
+      if (isDisabled && !mayBeDisabled) {
+        const title = 'This token cannot be rotated';
+        return site.showMessage(response, { ...toOwnTokens, status: 409, title, text: allDisabled });
+      }
+      const facilityIds = ofToken.map(({ id }) => id);
+      return handler(request, response, { signedIn, token, facilityIds, timeZone: timeZoneOf(facilities) });
     };
-
-  const unlessDisabled =
-    (handler: TokenHandler): TokenHandler =>
-    async (request, response, context) =>
-      context.isDisabled
-        ? site.showMessage(response, {
-            status: 409,
-            title: 'This token cannot be rotated',
-            text: allDisabled,
-            links: [{ href: '/portal', text: 'Go to your tokens' }],
-          })
-        : handler(request, response, context);
 
   const showRotate = (response: Response, { token, timeZone }: TokenContext, state: FormState = {}): Promise<void> => {
     const { lifetimeSeconds } = token;
@@ -96,14 +87,14 @@ export function tokenChangeRoutes(services: PortalServices, secretPage: SecretPa
   router.get(
     `${path}/rotate`,
     pages.forServiceAccount(
-      withActiveToken(unlessDisabled((_request, response, context) => showRotate(response, context))),
+      withActiveToken((_request, response, context) => showRotate(response, context), { mayBeDisabled: false }),
     ),
   );
   router.post(
     `${path}/rotate`,
     ...pages.formForServiceAccount(
       withActiveToken(
-        unlessDisabled(async (request, response, context) => {
+        async (request, response, context) => {
           const { signedIn, token } = context;
           const { clientId, name, access, accessTokenTtl } = token;
           // How long the old secret still works.
@@ -123,7 +114,8 @@ export function tokenChangeRoutes(services: PortalServices, secretPage: SecretPa
           return result.error === 'form-already-submitted'
             ? secretPage.showAlreadyShown(response)
             : showEnded(response);
-        }),
+        },
+        { mayBeDisabled: false },
       ),
       // The response shows a secret, so the form requires a recent sign-in.
       { returnTo: returnTo('rotate'), requireFresh: true },
@@ -133,29 +125,31 @@ export function tokenChangeRoutes(services: PortalServices, secretPage: SecretPa
   router.get(
     `${path}/revoke`,
     pages.forServiceAccount(
-      withActiveToken((_request, response, { token, timeZone }) =>
-        site.showConfirmation(
-          response,
-          '/portal/views/revoke-token',
-          { token, timeZone },
-          { title: `Revoke ${tokenNameOf(token)}?`, button: 'Revoke the token', ...ownTokens },
-        ),
+      withActiveToken(
+        (_request, response, { token, timeZone }) => {
+          const page = { title: `Revoke ${tokenNameOf(token)}?`, button: 'Revoke the token', ...ownTokens };
+          return site.showConfirmation(response, '/portal/views/revoke-token', { token, timeZone }, page);
+        },
+        { mayBeDisabled: true },
       ),
     ),
   );
   router.post(
     `${path}/revoke`,
     ...pages.formForServiceAccount(
-      withActiveToken(async (request, response, { signedIn, token, facilityIds }) => {
-        const actor = actorOf(request, signedIn);
-        const revoked = await tokenStore.revoke(token.clientId, actor);
-        if (!revoked) return showEnded(response);
-        for (const facilityId of facilityIds) {
-          const event = { kind: 'personal-access-token.revoked', ...actor, facilityId } as const;
-          await facilityEmails.send({ ...event, detail: { name: token.name } }, 'owners');
-        }
-        response.redirect(303, '/portal?notice=revoked');
-      }),
+      withActiveToken(
+        async (request, response, { signedIn, token, facilityIds }) => {
+          const actor = actorOf(request, signedIn);
+          const revoked = await tokenStore.revoke(token.clientId, actor);
+          if (!revoked) return showEnded(response);
+          for (const facilityId of facilityIds) {
+            const event = { kind: 'personal-access-token.revoked', ...actor, facilityId } as const;
+            await facilityEmails.send({ ...event, detail: { name: token.name } }, 'owners');
+          }
+          response.redirect(303, '/portal?notice=revoked');
+        },
+        { mayBeDisabled: true },
+      ),
       { returnTo: returnTo('revoke') },
     ),
   );

@@ -41,6 +41,9 @@ export const accessTexts: Readonly<Record<TokenAccess, readonly [name: string, d
 const accessLevelsAt = (facilities: readonly FacilityOfAccount[]): readonly TokenAccess[] =>
   accessLevels.filter((level) => level !== 'manage' || facilities.some(({ role }) => role === 'facility-manager'));
 
+/** The way on from a page that says why nothing was changed. */
+export const toOwnTokens = { links: [{ href: '/portal', text: 'Go to your tokens' }] };
+
 /** Why nobody can create or rotate a token. */
 export const allDisabled = 'The operator of the service disabled every facility of the token. Ask the operator why.';
 
