@@ -1,8 +1,8 @@
 // The shared parts of the commands `npm run import` and `npm run export`.
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
-import { readInputFile } from '@bay-booking/service/input-file';
 import { allKinds } from './file.ts';
 import { exportDocument, importDocument, type RecordStore, RejectedImport } from './import.ts';
 import type { Fields } from './record.ts';
@@ -32,11 +32,21 @@ export async function readImportFile(workspace: string): Promise<unknown> {
   const [file, ...more] = process.argv.slice(2);
   if (file === undefined || more.length > 0)
     throw new Error(`usage: npm run import -w ${workspace} -- FILE (or - for standard input)`);
-  const text = await readInputFile(file, directory());
+  const bytes = file === '-' ? await buffer(process.stdin) : await readFile(resolve(directory(), file));
+  const text = decodeUtf8(bytes, file === '-' ? 'standard input' : file);
   try {
     return JSON.parse(text);
   } catch (error) {
     throw importError([atPointer('', 'invalid', `is not valid JSON (${(error as Error).message})`)]);
+  }
+}
+
+function decodeUtf8(bytes: Uint8Array, source: string): string {
+  try {
+    // `fatal` rejects invalid bytes instead of replacing them.
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new Error(`${source} is not in UTF-8; nothing was imported`);
   }
 }
 

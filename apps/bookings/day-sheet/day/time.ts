@@ -82,13 +82,9 @@ export const meaningsOf = (local: string, timeZone: string): readonly string[] =
 /** Moves an instant as far on the wall clock as `from` is from `to`. */
 export function moveLike(instant: number, from: number, to: number, timeZone: string): number {
   const distance = plainAt(from, timeZone).until(plainAt(to, timeZone), { largestUnit: 'hours' });
-  const [own, before, after] = [instant, from, to].map((time) => occurrenceAt(time, timeZone)) as [
-    number,
-    number,
-    number,
-  ];
   // Bookings that move within an hour that occurs twice move to the same occurrence.
-  return selectOccurrence(plainAt(instant, timeZone).add(distance), timeZone, own + after - before);
+  const occurrence = occurrenceAt(instant, timeZone) + occurrenceAt(to, timeZone) - occurrenceAt(from, timeZone);
+  return selectOccurrence(plainAt(instant, timeZone).add(distance), timeZone, occurrence);
 }
 
 /** The next full half hour on the wall clock; on a later day 12:00. */

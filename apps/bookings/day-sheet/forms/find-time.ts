@@ -44,12 +44,8 @@ export function openFindTime(context: FormContext, draft?: FormDraft): void {
         const gaps = await readGaps(api, day, interval);
         const found = findTimes(gaps, wish, { timeZone: day.timeZone, now: Date.now() });
         const open = (choice: TimeChoice) => openNewBooking(context, { ...choice, isChosen: true });
-        const items = found.map((choice) =>
-          h(
-            'li',
-            link(describeChoice(choice, day), () => open(choice)),
-          ),
-        );
+        const links = found.map((choice) => link(describeChoice(choice, day), () => open(choice)));
+        const items = links.map((one) => h('li', one));
         const summary = found.length === 0 ? 'No time is free. Try other days or hours, or fewer bays.' : 'Free times:';
         form.showBelow(h('div', { role: 'status' }, h('p', summary), h('ul.dates', ...items)));
         return false;

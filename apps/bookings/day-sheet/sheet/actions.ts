@@ -33,12 +33,8 @@ export function createActions(day: Day, { scopes, subject }: Me, reload: () => v
     'userAlias' in entry ? openBooking(contextNow(), entry) : openClosure(contextNow(), entry);
 
   function choose(entries: readonly SheetEntry[]): void {
-    const items = entries.map((entry) =>
-      h(
-        'li',
-        link(describeEntry(entry, day), () => open(entry)),
-      ),
-    );
+    const links = entries.map((entry) => link(describeEntry(entry, day), () => open(entry)));
+    const items = links.map((one) => h('li', one));
     openForm({ title: 'Which one?', day, kind: 'choice', content: [h('ul', ...items)] });
   }
 

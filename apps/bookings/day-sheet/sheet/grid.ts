@@ -159,7 +159,7 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
     columns.forEach((column, index) => {
       for (const part of column.querySelectorAll('.closed, .closure')) part.remove();
       const closedParts = day.closed.map(({ start, end }) =>
-        place(h('div.closed', h('span.hidden', 'Closed')), start, end),
+        place(h('div.closed', h('span.visually-hidden', 'Closed')), start, end),
       );
       const closures = day.closures.filter((closure) => closesBay(closure, day.bays[index]?.id ?? ''));
       const boxes = closures.map((closure) =>

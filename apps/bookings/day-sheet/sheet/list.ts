@@ -21,7 +21,7 @@ export function createListView(day: Day, open: (entry: SheetEntry) => void) {
     h('th', { scope: 'col' }, heading),
   );
   const body = h('tbody');
-  const caption = h('caption.hidden', 'Bookings of the day');
+  const caption = h('caption.visually-hidden', 'Bookings of the day');
   const table = h('table', caption, h('thead', h('tr', ...headings)), body);
   const empty = h('p', 'No bookings.');
   const label = 'List of bookings';

@@ -124,7 +124,7 @@ function draw({ items, before, labelOf }: UsageReport, { usage, by }: UsageChoic
   );
   return h(
     'table.usage',
-    h('caption.hidden', caption),
+    h('caption.visually-hidden', caption),
     h('thead', h('tr', ...head)),
     h('tbody', ...body),
     h('tfoot', rowOf('Total', sumUsage(items), sumUsage(before))),
