@@ -1,14 +1,19 @@
 // Starts both services and Chromium, for tests that use the pages as a user does.
+import { freePort } from '@bay-booking/postgres/ports';
 import { type Browser, chromiumMissing, hasChromium, launchChromium, type Page } from '@bay-booking/testkit/browser';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe } from '@jest/globals';
-import { type RunningSystem, startSystem } from './npm-start.ts';
+import { startTestSystem } from './test-system.ts';
 
 export type ContextOptions = Parameters<Browser['newContext']>[0];
 
-export interface BrowserSystem extends RunningSystem {
+export interface BrowserSystem {
+  /** The addresses of the services. */
+  readonly auth: string;
+  readonly bookings: string;
   /** Opens an empty page in a new browser context, which shares no cookies with other pages. */
   readonly openPage: (options?: ContextOptions) => Promise<Page>;
+  readonly close: () => Promise<void>;
 }
 
 /** Declares tests that need Chromium. They are skipped on a machine without Chromium. */
@@ -22,14 +27,20 @@ const startTimeoutMs = 180_000;
 
 /**
  * Starts the system and Chromium before the tests of a describe block, and closes them after the tests. `environment`
- * returns the environment variables of the system. It is a function, because a variable may contain the address of a
+ * returns environment variables of auth. It is a function, because a variable may contain the address of a
  * server that an earlier `beforeAll` starts.
  */
 export const useBrowserSystem = (environment: () => Record<string, string> = () => ({})): BrowserSystem =>
   useFixture(async () => {
-    const [system, browser] = await Promise.all([startSystem(environment()), launchChromium()]);
+    const [system, browser, port] = await Promise.all([startTestSystem(), launchChromium(), freePort()]);
+    const bookings = `http://localhost:${port}`;
+    const [auth] = await Promise.all([
+      system.startAuth({ BOOKINGS_AUDIENCE: bookings, ...environment() }),
+      system.startBookings({ BASE_URL: bookings }, { port }),
+    ]);
     return {
-      ...system,
+      auth: auth.base,
+      bookings,
       openPage: async (options) => {
         // Switches CSS transitions off. During a transition, the accessibility checker axe would measure a colour
         // between the old and the new colour.

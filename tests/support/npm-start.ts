@@ -10,8 +10,6 @@ import { eventually, isOk } from './wait.ts';
 
 const root = join(import.meta.dirname, '../..');
 
-export type RunningSystem = Awaited<ReturnType<typeof startSystem>>;
-
 /** Starts the system before the tests of a file, and stops it after the tests. */
 export const useSystem = (environment?: Record<string, string>) => useFixture(() => startSystem(environment));
 

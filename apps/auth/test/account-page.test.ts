@@ -1,10 +1,10 @@
 // Tests the page "Your account", which shows the profile, sessions, applications and password of a user.
 import { useFixture } from '@bay-booking/testkit/fixture';
-import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, fieldOf, type Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { describe, expect, test } from '@jest/globals';
 import { scopes, startAuthServer } from './auth-server.ts';
-import { authorizeUrl, openBrowser, pkce, player, webCallback, webRequest } from './flows.ts';
+import { authorizeUrl, exchangeCode, openBrowser, player, webCallback, webClient, webRequest } from './flows.ts';
 import { password, registerUser, signInUser, userAgents } from './test-users.ts';
 
 const server = useFixture(() => startAuthServer());
@@ -57,8 +57,7 @@ describe('the profile', () => {
 
 describe('sessions', () => {
   /** Returns the uid of the session that the first button on the page ends. */
-  const uidIn = (page: Page): string =>
-    page.forms.flatMap(({ fields }) => fields).find(({ name }) => name === 'uid')?.value ?? '';
+  const uidIn = (page: Page): string => fieldOf(page, 'uid') ?? '';
 
   test('the page lists the sessions of a user by browser, and the user can end another session', async () => {
     const { browser, username } = await registerUser(server);
@@ -149,21 +148,11 @@ describe('the password', () => {
     const scope = `openid offline_access ${scopes.play}`;
     const url = authorizeUrl(server, { ...webRequest, scope, prompt: 'consent' });
     const callback = await browser.send(await browser.open(url), {}, { name: 'decision', value: 'allow' });
-    const web = { client_id: 'demo-web', client_secret: 'demo-web-secret' };
-    const webTokens = await requestToken({
-      ...web,
-      grant_type: 'authorization_code',
-      code: callback.url.searchParams.get('code') ?? '',
-      code_verifier: pkce.verifier,
-      redirect_uri: webCallback,
-    });
+    const webTokens = await exchangeCode(server, callback.url.searchParams.get('code'));
     const page = await openAccount(browser);
     await browser.send(page, { password, newPassword, ...(keepApplications && { keepApplications }) });
-    const refreshed = await requestToken({
-      ...web,
-      grant_type: 'refresh_token',
-      refresh_token: String(webTokens.refresh_token),
-    });
+    const refresh = { grant_type: 'refresh_token', refresh_token: String(webTokens.refresh_token) };
+    const refreshed = await requestToken({ ...webClient, ...refresh });
     expect(refreshed.status).toBe(status);
     expect(await isSignedIn(browser)).toBe(true);
   });

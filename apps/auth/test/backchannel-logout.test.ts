@@ -2,7 +2,7 @@
 // user, and to allowed addresses only (docs/behaviour-auth.md, "Back-channel logout").
 import type { ServerResponse } from 'node:http';
 import { useFixture } from '@bay-booking/testkit/fixture';
-import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, fieldOf, type Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt, type JWTPayload } from 'jose';
 import type { ImportedClient } from '../src/oidc/clients/stored-client.ts';
@@ -203,8 +203,7 @@ describe('the end of a session or access', () => {
     const { browser, sub, otherSid } = await registerUserOfTwoSessions();
     const account = await openAccount(browser);
     // The page has no form to end the session of this browser, so the first `uid` belongs to the other session.
-    const uid = account.forms.flatMap(({ fields }) => fields).find(({ name }) => name === 'uid')?.value ?? '';
-    await browser.send(account, { uid });
+    await browser.send(account, { uid: fieldOf(account, 'uid') ?? '' });
     expect(await receivedLogouts(sub)).toEqual([`app-session ${otherSid}`]);
   });
 
@@ -316,13 +315,11 @@ const eventsOf = (clientId: string) =>
  * function sends the request itself.
  */
 async function signOutAt(origin: string, { account, browser }: Awaited<ReturnType<typeof signInTo>>): Promise<void> {
-  const form = account.forms.find(({ action }) => action.endsWith('/sign-out'));
-  const csrf = form?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
   const response = await fetch(`${origin}/sign-out`, {
     method: 'POST',
     redirect: 'manual',
-    headers: { Cookie: browser.cookies().join('; ') },
-    body: new URLSearchParams({ csrf }),
+    headers: { Cookie: browser.cookieHeader() },
+    body: new URLSearchParams({ csrf: fieldOf(account, 'csrf') ?? '' }),
   });
   expect(response.headers.get('location')).toBe('/signed-out');
 }

@@ -1,7 +1,7 @@
 // Tests the session of a browser (its end, and concurrent changes by two tabs or by a page that renews its tokens
 // silently), and the CSRF protection, headers and error pages that all pages share (docs/behaviour-auth.md, "Pages").
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, fieldOf, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually, scopes, startAuthServer } from './auth-server.ts';
@@ -114,16 +114,6 @@ describe('concurrent requests of one browser do not undo each other’s changes 
     await browser.send(await browser.open(`${server.origin}/account`), player);
   });
 
-  /**
-   * Returns the header Cookie that the browser sends with a request to this path. `browser.cookies` returns texts such
-   * as `_session=VALUE; Path=/`.
-   */
-  const cookiesAt = (path: string): string =>
-    browser
-      .cookies()
-      .filter((cookie) => path.startsWith(/Path=(.*)$/.exec(cookie)?.[1] ?? '/'))
-      .map((cookie) => cookie.split(';')[0])
-      .join('; ');
   /** Returns the header Cookie with the session cookies that a response sets. */
   const sessionCookie = (response: Response): string =>
     response.headers
@@ -149,12 +139,12 @@ describe('concurrent requests of one browser do not undo each other’s changes 
   async function allowAll(consent: Page): Promise<() => Promise<Response>> {
     const { pathname } = consent.url;
     const form = consent.forms.find(({ action }) => action.endsWith('/consent'));
-    const csrf = form?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
+    const csrf = fieldOf(consent, 'csrf', { action: '/consent' }) ?? '';
     const scopesOnPage = form?.fields.filter(({ name }) => name === 'scope').map(({ value }) => value) ?? [];
     const decision = { csrf, decision: 'allow', scope: scopesOnPage };
-    const response = await server.post(`${pathname}/consent`, decision, { Cookie: cookiesAt(pathname) });
+    const response = await server.post(`${pathname}/consent`, decision, { Cookie: browser.cookieHeader(pathname) });
     const resume = new URL(response.headers.get('location') ?? '', server.origin);
-    return () => get(resume, cookiesAt(resume.pathname));
+    return () => get(resume, browser.cookieHeader(resume.pathname));
   }
 
   /** Locks the sessions in a transaction, so that no request can write a session before this transaction ends. */
@@ -201,7 +191,7 @@ describe('concurrent requests of one browser do not undo each other’s changes 
     const url = `${server.origin}/connect/endsession`;
     const [confirmation] = await runConcurrently(
       () => browser.open(url),
-      async () => void (await renewSilently(web, cookiesAt('/connect/authorize'))),
+      async () => void (await renewSilently(web, browser.cookieHeader('/connect/authorize'))),
     );
     const page = await browser.send(confirmation as Page, {}, { name: 'logout', value: 'yes' });
     expect(page.title).toMatch(/signed out/i);
@@ -209,7 +199,7 @@ describe('concurrent requests of one browser do not undo each other’s changes 
   });
 
   test.each([
-    ['a client renews its tokens', async () => () => renewSilently(web, cookiesAt('/connect/authorize'))],
+    ['a client renews its tokens', async () => () => renewSilently(web, browser.cookieHeader('/connect/authorize'))],
     ['the user gives a consent', async () => allowAll(await browser.open(authorizeUrl(server, web)))],
   ])('a session that ends while %s is not stored again', async (_title, prepare) => {
     // A remembered consent has no page.
@@ -249,7 +239,7 @@ describe('CSRF protection', () => {
     const browser = openBrowser(server);
     const signIn = await browser.open(authorizeAddress());
     const otherPage = await openBrowser(server).open(authorizeAddress());
-    const csrf = otherPage.forms[0]?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
+    const csrf = fieldOf(otherPage, 'csrf') ?? '';
     expect((await browser.send(signIn, { ...player, csrf })).status).toBe(403);
     expect((await browser.send(signIn, { ...player, csrf: '' })).status).toBe(403);
     const forged = await fetch(`${server.origin}/sign-in`, { method: 'POST', body: new URLSearchParams(player) });

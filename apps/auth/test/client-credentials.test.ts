@@ -132,24 +132,17 @@ describe('a personal access token', () => {
   });
 
   test('an account with more than 200 facilities must select some with the parameter facility', async () => {
-    const chain = {
-      grant_type: 'client_credentials',
-      client_id: 'pat-chain',
-      client_secret: 'chain-secret',
-      scope: scopes.bookings,
-    };
-    expect(await statusAndBody(await requestToken(chain))).toEqual({
+    const chain = { ...pat, client_id: 'pat-chain', client_secret: 'chain-secret', scope: scopes.bookings };
+    expect(await server.token(chain)).toEqual({
       status: 400,
       error: 'invalid_request',
       error_description: expect.stringContaining('200 facilities at most'),
     });
-    const selected = await statusAndBody(await requestToken({ ...chain, facility: ['fac-chain-3', 'fac-chain-200'] }));
+    const selected = await server.token({ ...chain, facility: ['fac-chain-3', 'fac-chain-200'] });
     expect(decodeJwt(selected.access_token as string).facilities).toEqual(['fac-chain-3', 'fac-chain-200']);
     // The account has no role at this facility.
-    expect(await statusAndBody(await requestToken({ ...chain, facility: 'fac-north' }))).toMatchObject({
-      status: 400,
-      error: 'invalid_request',
-    });
+    const elsewhere = await server.token({ ...chain, facility: 'fac-north' });
+    expect(elsewhere).toMatchObject({ status: 400, error: 'invalid_request' });
   });
 
   test('an account without a role at any facility gets invalid_scope', async () => {
@@ -160,18 +153,10 @@ describe('a personal access token', () => {
 
 describe('clients without an account', () => {
   test('a driving-range client that requests client_credentials gets unauthorized_client', async () => {
-    for (const [client_id, client_secret] of [
-      ['demo-range', 'demo-range-secret'],
-      // Unlike demo-range, this client is registered for client_credentials.
-      ['range-machine', 'range-machine-secret'],
-    ] as const) {
-      const response = await requestToken({
-        grant_type: 'client_credentials',
-        client_id,
-        client_secret,
-        scope: scopes.play,
-      });
-      expect(await statusAndBody(response)).toEqual({
+    // Unlike demo-range, range-machine is registered for client_credentials.
+    for (const id of ['demo-range', 'range-machine']) {
+      const client = basic(id, `${id}-secret`);
+      expect(await server.token({ grant_type: 'client_credentials', scope: scopes.play }, client)).toEqual({
         status: 400,
         error: 'unauthorized_client',
         error_description: expect.any(String),
@@ -180,21 +165,12 @@ describe('clients without an account', () => {
   });
 
   test('a client without an account is its own subject, and gets no refresh token for offline_access', async () => {
-    const body = await statusAndBody(
-      await requestToken({
-        grant_type: 'client_credentials',
-        client_id: 'machine',
-        client_secret: 'machine-secret',
-        scope: `${scopes.play} offline_access`,
-      }),
-    );
+    const form = { grant_type: 'client_credentials', client_id: 'machine', client_secret: 'machine-secret' };
+    const body = await server.token({ ...form, scope: `${scopes.play} offline_access` });
     expect(body).toMatchObject({ status: 200, scope: scopes.play });
     expect(body).not.toHaveProperty('refresh_token');
-    const alone = { grant_type: 'client_credentials', client_id: 'machine', client_secret: 'machine-secret' };
-    expect(await statusAndBody(await requestToken({ ...alone, scope: 'offline_access' }))).toMatchObject({
-      status: 400,
-      error: 'invalid_scope',
-    });
+    const alone = await server.token({ ...form, scope: 'offline_access' });
+    expect(alone).toMatchObject({ status: 400, error: 'invalid_scope' });
     const claims = decodeJwt(body.access_token as string);
     expect(claims).toMatchObject({ sub: 'machine', client_id: 'machine', scope: scopes.play });
     expect(claims).not.toHaveProperty('facilities');

@@ -183,8 +183,7 @@ describe('after the user has allowed the access', () => {
       scope: `openid profile roles ${scopes.play}`,
       auth_time: expect.any(Number),
     });
-    const headers = { Authorization: `Bearer ${tokens.access_token}` };
-    const userinfo = await fetch(`${server.origin}/connect/userinfo`, { headers });
+    const userinfo = await server.userinfo(tokens.access_token);
     expect(await userinfo.json()).toMatchObject({ sub: 'acc-player', name: 'Pat Player', roles: ['player'] });
   });
 
@@ -268,8 +267,7 @@ describe('a device code that was used', () => {
     const tokens = await device.poll(codes);
     await passSecondAfterUse(server.db);
     expect(await device.poll(codes)).toMatchObject(invalidGrant);
-    const headers = { Authorization: `Bearer ${tokens.access_token}` };
-    expect((await fetch(`${server.origin}/connect/userinfo`, { headers })).status).toBe(401);
+    expect((await server.userinfo(tokens.access_token)).status).toBe(401);
   });
 
   test('of simultaneous polls at two instances, exactly one gets tokens, and they stay valid', async () => {
@@ -277,8 +275,7 @@ describe('a device code that was used', () => {
     const codes = await device.start();
     await device.connect(codes);
     const accessToken = await pollSimultaneously(codes, (n) => (n % 2 ? { at: otherOrigin } : {}));
-    const headers = { Authorization: `Bearer ${accessToken}` };
-    expect((await fetch(`${server.origin}/connect/userinfo`, { headers })).status).toBe(200);
+    expect((await server.userinfo(accessToken)).status).toBe(200);
   });
 });
 

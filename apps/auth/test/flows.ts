@@ -55,6 +55,19 @@ export async function authorize(
   return redirectParameters(await signInAndConsent(browser, await browser.open(authorizeUrl(server, params)), user));
 }
 
+export const webClient = { client_id: 'demo-web', client_secret: 'demo-web-secret' };
+
+/** Exchanges the code of `webRequest`. `more` has further parameters of the token request. */
+export const exchangeCode = (server: AuthServer, code: unknown, more: Record<string, string> = {}) =>
+  server.token({
+    ...webClient,
+    grant_type: 'authorization_code',
+    code: String(code),
+    code_verifier: pkce.verifier,
+    redirect_uri: webCallback,
+    ...more,
+  });
+
 /** Obtains an access token for userinfo with the implicit flow of demo-spa. */
 export async function obtainAccessToken(server: AuthServer): Promise<string> {
   const request = { response_type: 'id_token token', scope: `openid ${scopes.play}`, nonce: 'n' };

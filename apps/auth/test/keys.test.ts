@@ -2,7 +2,7 @@
 // (docs/behaviour-auth.md, "Signing keys"). Also tests the rotation of the keys that sign cookies.
 import { createDecipheriv } from 'node:crypto';
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { openFormBrowser } from '@bay-booking/testkit/form-browser';
+import { fieldOf, openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import type { KeyStore } from '../src/signing-keys/store.ts';
@@ -16,6 +16,7 @@ import {
   startAuthServer,
   WrongEncryptionKey,
 } from './auth-server.ts';
+import { player } from './flows.ts';
 
 const secret = Buffer.from(encryptionKey, 'base64');
 const server = useFixture(() => startAuthServer());
@@ -252,23 +253,21 @@ describe('the rotation of COOKIE_KEYS', () => {
   async function signInAcross(first: Step, second: Step) {
     const browser = openFormBrowser(Object.values(origins));
     const page = await browser.open(`${origins[first]}/sign-in`);
-    /** Joins cookies to the header `Cookie`, without their attributes. */
-    const headerOf = (cookies: readonly string[]) => cookies.map((cookie) => cookie.split(';')[0]).join('; ');
-    const fields = page.forms.flatMap((form) => form.fields).map(({ name, value }) => [name, value]);
     // All instances have the issuer of `server`, so they accept only forms with this origin.
     const sent = await fetch(`${origins[second]}/sign-in`, {
       method: 'POST',
       redirect: 'manual',
-      headers: { Cookie: headerOf(browser.cookies()), Origin: server.origin },
-      body: new URLSearchParams({
-        ...Object.fromEntries(fields),
-        username: 'player@example.com',
-        password: 'demo-player-pass',
-      }),
+      headers: { Cookie: browser.cookieHeader(), Origin: server.origin },
+      body: new URLSearchParams({ csrf: fieldOf(page, 'csrf') ?? '', ...player }),
     });
     const account = await fetch(`${origins[first]}/account`, {
       redirect: 'manual',
-      headers: { Cookie: headerOf(sent.headers.getSetCookie()) },
+      headers: {
+        Cookie: sent.headers
+          .getSetCookie()
+          .map((cookie) => cookie.split(';')[0])
+          .join('; '),
+      },
     });
     return { form: sent.status, session: account.status };
   }

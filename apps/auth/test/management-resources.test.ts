@@ -1,14 +1,14 @@
 // Tests the resources of the management API, what it says about accounts and facilities, and what it does with factors
 // and invitations.
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { openFormBrowser } from '@bay-booking/testkit/form-browser';
+import { fieldOf, openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { patForm, scopes, startAuthServer } from './auth-server.ts';
 import { demoDocument } from './demo-document.ts';
 import { codeOf } from './factors-fixture.ts';
 import { operateAuth, operateBookings, startManagementServer } from './management-client.ts';
-import { fieldOf, forged } from './portal-fixture.ts';
+import { forged } from './portal-fixture.ts';
 import { createSoftAuthenticator } from './soft-authenticator.ts';
 
 const management = useFixture(() => startManagementServer());

@@ -8,7 +8,7 @@ import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { encryptionKey, scopes, startAuthServer } from './auth-server.ts';
 import { confirmAddresses, mailCodeFor, setUpApp } from './factors-fixture.ts';
-import { authorizeUrl, pkce, redirectParameters, signInAndConsent, webRequest } from './flows.ts';
+import { authorizeUrl, exchangeCode, redirectParameters, signInAndConsent, webRequest } from './flows.ts';
 import { createSoftAuthenticator } from './soft-authenticator.ts';
 import { password, registerUser, signInUser } from './test-users.ts';
 
@@ -38,14 +38,7 @@ describe('a passkey with user verification', () => {
     const consent = await browser.send(form, { passkey: await authenticator.get(form) });
     expect(consent.title).toMatch(/^Allow/);
     const { code } = redirectParameters(await signInAndConsent(browser, consent));
-    const body = await server.token({
-      grant_type: 'authorization_code',
-      client_id: 'demo-web',
-      client_secret: 'demo-web-secret',
-      redirect_uri: webRequest.redirect_uri,
-      code: String(code),
-      code_verifier: pkce.verifier,
-    });
+    const body = await exchangeCode(server, code);
     expect(decodeJwt(String(body.id_token))).toMatchObject({ amr: ['pop', 'mfa'], acr: '2' });
     expect((await browser.open(`${server.origin}/account`)).html).toContain(username);
   });

@@ -2,11 +2,11 @@
 // a 404 if the user must not find out that a facility or account exists. The last tests concern the
 // second factor that a facility can require.
 import { useFixture } from '@bay-booking/testkit/fixture';
-import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, fieldOf, type Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { codeOf, forgetUsedCodes } from './factors-fixture.ts';
-import { accountOf, csrfTokenOf, fieldOf, filled, forged, north, password, startPortal } from './portal-fixture.ts';
+import { accountOf, csrfTokenOf, filled, forged, north, password, startPortal } from './portal-fixture.ts';
 
 // portal-fixture.ts lists the accounts, such as `owner` (an owner of North Range) and `chain` (an owner of both
 // facilities). `north` is the path of North Range.

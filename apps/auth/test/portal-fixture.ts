@@ -1,6 +1,6 @@
 // Starts what the portal tests need: an authorization server with the members of two facilities, and an SMTP server
 // that stores e-mails. Users sign in with test browsers, which run no scripts.
-import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, fieldOf, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { decodeJwt } from 'jose';
 import { cheapHash, scopes, startAuthServer } from './auth-server.ts';
@@ -135,9 +135,6 @@ const inputs = (values: Record<string, string>) =>
   Object.entries(values).map(([name, value]) => ({ name, value, type: 'text', isChecked: false }));
 
 export const csrfTokenOf = (page: Page, action: string): string => fieldOf(filled(page, action), 'csrf') ?? '';
-
-export const fieldOf = (page: Page, name: string): string | undefined =>
-  page.forms.flatMap(({ fields }) => fields).find((field) => field.name === name)?.value;
 
 export const linkTo = (page: Page, text: string): string => {
   const link = page.links.find((entry) => entry.text === text);

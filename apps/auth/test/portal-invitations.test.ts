@@ -1,20 +1,12 @@
 // Tests how owners and staff of a facility invite service accounts and people (specification, "Bookings API access",
 // step 1).
+
 import { createHash } from 'node:crypto';
 import { useFixture } from '@bay-booking/testkit/fixture';
+import { fieldOf } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { describe, expect, test } from '@jest/globals';
-import {
-  accountOf,
-  csrfTokenOf,
-  fieldOf,
-  filled,
-  forged,
-  linkTo,
-  north,
-  password,
-  startPortal,
-} from './portal-fixture.ts';
+import { accountOf, csrfTokenOf, filled, forged, linkTo, north, password, startPortal } from './portal-fixture.ts';
 
 // Accounts of the fixture: at North Range (fac-north), the account `owner` has the role owner, and `staff` has the role
 // staff. At South Range (fac-south), `southerner` has the role staff. `chain` has the role owner at both, and `nobody`

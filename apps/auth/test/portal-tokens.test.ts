@@ -2,7 +2,7 @@
 // client_secret for client_credentials (specification, "Bookings API access", steps 2 and 3).
 // Owners and staff see and revoke the tokens of their facility.
 import { useFixture } from '@bay-booking/testkit/fixture';
-import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, fieldOf, type Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually, patForm, scopes } from './auth-server.ts';
@@ -10,7 +10,6 @@ import {
   accountOf,
   csrfTokenOf,
   facilitiesOf,
-  fieldOf,
   filled,
   forged,
   north,

@@ -7,7 +7,7 @@ import { decodeJwt } from 'jose';
 import { scopes, statusAndBody } from './auth-server.ts';
 import { createDevice } from './device-fixture.ts';
 import { appSecret, codeOf, confirmAddresses, registerSecureUser, setUpApp } from './factors-fixture.ts';
-import { authorizeUrl, pkce, redirectParameters, signInAndConsent, webRequest } from './flows.ts';
+import { authorizeUrl, exchangeCode, redirectParameters, signInAndConsent, webClient, webRequest } from './flows.ts';
 import { startSocialServer } from './social-server.ts';
 import { ageSignIns, password, registerUser, type TestUser } from './test-users.ts';
 
@@ -25,13 +25,7 @@ async function claimsOf(body: Record<string, unknown>) {
   return { amr, acr, authTime, idAcr: id?.acr, refreshToken: String(body.refresh_token) };
 }
 
-const webClient = { client_id: 'demo-web', client_secret: 'demo-web-secret' };
-const exchange = async (page: Page) => {
-  const { code } = redirectParameters(page);
-  const form = { grant_type: 'authorization_code', code: String(code), code_verifier: pkce.verifier };
-  const redirect = { redirect_uri: webRequest.redirect_uri };
-  return claimsOf(await server.token({ ...webClient, ...form, ...redirect }));
-};
+const exchange = async (page: Page) => claimsOf(await exchangeCode(server, redirectParameters(page).code));
 const refresh = async (refreshToken: string) => {
   const form = { ...webClient, grant_type: 'refresh_token', refresh_token: refreshToken };
   return claimsOf(await server.token(form));
@@ -187,17 +181,8 @@ describe('tokens leave out a facility that requires a second factor, unless the 
 
   const authorize = async (browser: FormBrowser, request: Record<string, string>) =>
     redirectParameters(await signInAndConsent(browser, await browser.open(authorizeUrl(server, request))));
-  const exchange = (code: unknown, more: Record<string, string> = {}) =>
-    requestTokens({
-      ...webClient,
-      grant_type: 'authorization_code',
-      code: String(code),
-      code_verifier: pkce.verifier,
-      redirect_uri: webRequest.redirect_uri,
-      ...more,
-    });
   const byCode = async (browser: FormBrowser, request: Record<string, string> = {}) =>
-    exchange((await authorize(browser, { ...webRequest, scope, ...request })).code);
+    exchangeCode(server, (await authorize(browser, { ...webRequest, scope, ...request })).code);
   const refresh = (tokens: Body, client: Record<string, string> = webClient) =>
     requestTokens({ ...client, grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) });
   const implicitly = async (browser: FormBrowser): Promise<Body> =>
@@ -271,8 +256,11 @@ describe('tokens leave out a facility that requires a second factor, unless the 
   test('requesting the facility by name is an error, and the code stays usable', async () => {
     const { browser } = await addMember();
     const { code } = await authorize(browser, { ...webRequest, scope });
-    expect(await exchange(code, { facility: 'fac-strict' })).toMatchObject({ status: 400, error: 'invalid_request' });
-    expect(facilitiesOf(await exchange(code, { facility: 'fac-open' }))).toEqual(['fac-open']);
+    expect(await exchangeCode(server, code, { facility: 'fac-strict' })).toMatchObject({
+      status: 400,
+      error: 'invalid_request',
+    });
+    expect(facilitiesOf(await exchangeCode(server, code, { facility: 'fac-open' }))).toEqual(['fac-open']);
   });
 
   test('a personal access token is not affected', async () => {

@@ -2,7 +2,7 @@
 // provider does not satisfy a request for a fresh sign-in: `prompt=login`, `max_age` and `acr_values=2`.
 import type { SocialName } from '@bay-booking/social-stand-ins/providers';
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, fieldOf, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { eventually, type LoggedMail, mailsInLog, scopes } from './auth-server.ts';
@@ -149,11 +149,8 @@ describe('at a provider with OAuth 2.0, which cannot confirm', () => {
     expect((await browser.send(page, { code })).status).toBe(400);
     expect(await isFresh(browser, 'Google')).toBe(false);
     await server.db.raw("update confirmation_code set expires_at = now() + interval '1 minute'");
-    const cookie = other
-      .cookies()
-      .map((line) => line.split(';')[0])
-      .join('; ');
-    const csrf = pageOfOther.forms.at(-1)?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
+    const cookie = other.cookieHeader();
+    const csrf = fieldOf(pageOfOther, 'csrf', { action: '/sign-in' }) ?? '';
     const uses = await Promise.all(
       Array.from({ length: 8 }, () =>
         server.post('/sign-in?return=%2Faccount&again=1', { csrf, code: codeOfOther }, { cookie }),

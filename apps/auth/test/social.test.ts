@@ -1,7 +1,7 @@
 // Tests the sign-in at social providers and the exchange of native tokens (specification, "Social identity provider
 // login" and "Native social token exchange").
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, fieldOf, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { scopes, startAuthServer } from './auth-server.ts';
@@ -218,14 +218,8 @@ describe('linking a provider to an account', () => {
     const account = await visitor.send(form, newUser);
     expect(account.html).toContain('Confirm your e-mail address before you add another way to sign in.');
     expect(account.html).not.toContain('Add Google');
-    // All forms of the page have the same CSRF token.
-    const csrf = account.forms.at(-1)?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
-    const cookie = visitor
-      .cookies()
-      .map((line) => line.split(';')[0])
-      .join('; ');
-    const headers = { cookie };
-    const response = await server.post('/account/providers/add', { csrf, provider: 'google' }, headers);
+    const forgedForm = { csrf: fieldOf(account, 'csrf') ?? '', provider: 'google' };
+    const response = await server.post('/account/providers/add', forgedForm, { cookie: visitor.cookieHeader() });
     expect(response.status).toBe(409);
   });
 

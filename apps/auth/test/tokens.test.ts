@@ -7,7 +7,16 @@ import { textOf } from '@bay-booking/testkit/html-forms';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { basic, createKeyStore, encryptionKey, scopes, statusAndBody } from './auth-server.ts';
-import { authorize, authorizeUrl, openBrowser, player, redirectParameters, webCallback } from './flows.ts';
+import {
+  authorize,
+  authorizeUrl,
+  exchangeCode,
+  openBrowser,
+  player,
+  redirectParameters,
+  webCallback,
+  webRequest,
+} from './flows.ts';
 import { startSocialServer } from './social-server.ts';
 
 const server = useFixture(() => startSocialServer());
@@ -18,15 +27,8 @@ const web = basic('demo-web', 'demo-web-secret');
 const drivingRange = basic('demo-range', 'demo-range-secret');
 /** Signs the player in, and exchanges the code for the tokens of demo-web. */
 const tokensFor = async (scope: string, browser: FormBrowser = openBrowser(server)) => {
-  const { code } = await authorize(
-    server,
-    { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope },
-    { browser },
-  );
-  const body = await server.token(
-    { grant_type: 'authorization_code', code: String(code), redirect_uri: webCallback },
-    web,
-  );
+  const { code } = await authorize(server, { ...webRequest, scope }, { browser });
+  const body = await exchangeCode(server, code);
   return Object.fromEntries(Object.entries(body).map(([name, value]) => [name, String(value)])) as Record<
     'access_token' | 'refresh_token' | 'id_token',
     string

@@ -132,8 +132,17 @@ export function openFormBrowser(sites: readonly string[], headers: Record<string
     },
     /** Returns the stored cookies as `name=value; Path=path`. */
     cookies: () => jar.all().map(({ name, value, path }) => `${name}=${value}; Path=${path}`),
+    /** Returns the header Cookie that the browser sends to a path of its first site. */
+    cookieHeader: (path = '/') => jar.cookieHeaderFor(new URL(path, sites[0])),
   };
 }
+
+/** The value of the first field with this name, in the forms whose path ends with `action`. */
+export const fieldOf = (page: Page, name: string, { action = '' } = {}): string | undefined =>
+  page.forms
+    .filter((form) => new URL(form.action).pathname.endsWith(action))
+    .flatMap(({ fields }) => fields)
+    .find((field) => field.name === name)?.value;
 
 function findButton({ buttons }: Form, selector: ButtonSelector | undefined) {
   if (selector === undefined) return undefined;

@@ -4,39 +4,23 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
-  type Browser,
-  chromiumMissing,
   contextOptions,
-  copyForAxe,
-  findOverflowingWidths,
-  findViolations,
   hasChromium,
-  launchChromium,
-  overflowsHorizontally,
   type Page,
   saveScreenshot,
   type Viewport,
   viewports,
 } from '@bay-booking/testkit/browser';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import { scopes } from '../auth-server.ts';
 import { createDevice, deviceCodeGrant } from '../device-fixture.ts';
 import { authorizeUrl, player, webCallback, webRequest } from '../flows.ts';
-import { type SocialServer, startSocialServer } from '../social-server.ts';
+import { startSocialServer } from '../social-server.ts';
+import { checkPage, useChromium, withBrowser } from './chromium.ts';
 
-if (!hasChromium) process.stderr.write(`skipping the tests of pages: ${chromiumMissing}\n`);
-const withBrowser = hasChromium ? test : test.skip;
-
-let browser: Browser;
-let server: SocialServer;
-beforeAll(async () => {
-  if (!hasChromium) return;
-  [server, browser] = await Promise.all([startSocialServer(), launchChromium()]);
-}, 60_000);
-afterAll(async () => {
-  await browser?.close();
-  await server?.close();
-});
+const server = useFixture(() => startSocialServer());
+const browser = useChromium();
 
 /** Returns the URL of an authorization request of demo-web, which asks for consent again. */
 const requestUrl = (params: Record<string, string> = {}): string =>
@@ -178,18 +162,7 @@ describe('pages without JavaScript', () => {
       await pages[name]?.(page);
       expect(await page.title()).toMatch(/ · Bay Booking$/);
       expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1);
-      expect(await findOverflowingWidths(page)).toEqual([]);
-      const copy = await copyForAxe(page);
-      for (const { width, scheme } of viewports) {
-        for (const open of [page, copy]) {
-          await open.setViewportSize({ width, height: 900 });
-          await open.emulateMedia({ colorScheme: scheme });
-        }
-        const violations = await findViolations(copy);
-        const overflows = await overflowsHorizontally(page);
-        expect({ width, scheme, violations, overflows }).toEqual({ width, scheme, violations: [], overflows: false });
-        await saveScreenshot(page, `${name.replaceAll(/[^a-z]+/g, '-')}-${width}-${scheme}`);
-      }
+      await checkPage(page, name);
     },
     60_000,
   );

@@ -1,44 +1,20 @@
 // Tests the pages of second factors in Chromium, with its virtual authenticator: with a keyboard, on a phone, in dark
 // mode, and without JavaScript (docs/sign-in-security.md).
 import { readFile } from 'node:fs/promises';
-import {
-  type Browser,
-  chromiumMissing,
-  contextOptions,
-  copyForAxe,
-  findOverflowingWidths,
-  findViolations,
-  hasChromium,
-  launchChromium,
-  type Page,
-  saveScreenshot,
-  type Viewport,
-  viewports,
-} from '@bay-booking/testkit/browser';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type AuthServer, startAuthServer } from '../auth-server.ts';
+import { contextOptions, type Page, type Viewport, viewports } from '@bay-booking/testkit/browser';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { expect } from '@jest/globals';
+import { startAuthServer } from '../auth-server.ts';
 import { codeInLog, codeOf, confirmAddresses, forgetUsedCodes, setUpApp } from '../factors-fixture.ts';
 import { password, registerUser } from '../test-users.ts';
+import { checkPage, useChromium, withBrowser } from './chromium.ts';
 
-if (!hasChromium) process.stderr.write(`skipping the tests of passkeys: ${chromiumMissing}\n`);
-const withBrowser = hasChromium ? test : test.skip;
-
-let browser: Browser;
-let server: AuthServer;
-beforeAll(async () => {
-  if (!hasChromium) return;
-  [server, browser] = await Promise.all([startAuthServer({}, { host: 'localhost' }), launchChromium()]);
-}, 60_000);
-afterAll(async () => {
-  await browser?.close();
-  await server?.close();
-});
-
+const server = useFixture(() => startAuthServer({}, { host: 'localhost' }));
+const browser = useChromium();
 const [desktop] = viewports as [Viewport];
 
-async function newPage(viewport = desktop, javaScriptEnabled = true): Promise<Page> {
-  return (await browser.newContext(contextOptions(viewport, javaScriptEnabled))).newPage();
-}
+const newPage = async (javaScriptEnabled = true): Promise<Page> =>
+  (await browser.newContext(contextOptions(desktop, javaScriptEnabled))).newPage();
 
 /** Without `isPresent`, the authenticator waits, as for a user who does not touch it. */
 async function addAuthenticator(page: Page, { isVerified = true, isPresent = true } = {}) {
@@ -131,7 +107,7 @@ withBrowser(
     const user = await registerUser(server);
     const { secret } = await setUpApp(server, user.browser);
     await forgetUsedCodes(server);
-    const page = await newPage(desktop, false);
+    const page = await newPage(false);
     await signIn(page, user.username);
     expect(await page.getByRole('button', { name: /passkey/ }).isVisible()).toBe(false);
     await page.fill('input[name="code"]', codeOf(secret));
@@ -141,20 +117,13 @@ withBrowser(
   60_000,
 );
 
-withBrowser.each(viewports)(
-  'the pages are accessible and fit at $width px ($scheme)',
-  async (viewport) => {
+withBrowser(
+  'the pages are accessible and fit at every width, in both colour schemes',
+  async () => {
     const { username } = await registerUser(server);
-    const page = await newPage(viewport);
+    const page = await newPage();
     const authenticator = await addAuthenticator(page);
-    const check = async (name: string): Promise<void> => {
-      await saveScreenshot(page, `factors-${name}-${viewport.width}`);
-      expect([name, await findOverflowingWidths(page)]).toEqual([name, []]);
-      await page.setViewportSize({ width: viewport.width, height: 900 });
-      const copy = await copyForAxe(page);
-      await copy.emulateMedia({ colorScheme: viewport.scheme });
-      expect([name, await findViolations(copy)]).toEqual([name, []]);
-    };
+    const check = (name: string): Promise<void> => checkPage(page, `factors-${name}`);
     await signIn(page, username);
     await page.goto(`${server.origin}/account/security?return=/account`);
     await check('unconfirmed');

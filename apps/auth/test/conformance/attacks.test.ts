@@ -3,7 +3,7 @@
 // chapters V3, V6 and V7). docs/security.md lists which rule each test covers.
 import { createHmac } from 'node:crypto';
 import { useFixture } from '@bay-booking/testkit/fixture';
-import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, fieldOf, type Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
 import { basic, scopes, statusAndBody } from '../auth-server.ts';
@@ -222,11 +222,6 @@ const markup = '"><script>alert(1)</script>';
 /** With `prompt=none`, only a browser with a session gets a code. */
 const isSignedIn = async (browser: FormBrowser): Promise<boolean> =>
   'code' in (await authorize(server, { ...web, prompt: 'none' }, { browser }));
-/** Returns the CSRF token of the form whose action contains `path`. */
-const csrfOf = (page: Page, path: string): string =>
-  page.forms.find(({ action }) => action.includes(path))?.fields.find(({ name }) => name === 'csrf')?.value ?? '';
-/** Returns the cookies of a browser without their attributes. */
-const cookiesOf = (browser: FormBrowser): string[] => browser.cookies().map((entry) => entry.split(';')[0] ?? '');
 const openSignedInBrowser = async () => {
   const browser = openBrowser(server);
   await authorize(server, web, { browser });
@@ -376,7 +371,11 @@ describe('cookies', () => {
 
   test('every sign-in gives the session a new id, and the old id is no longer valid (session fixation)', async () => {
     const browser = openBrowser(server);
-    const sessionOf = () => cookiesOf(browser).filter((cookie) => cookie.startsWith('_session'));
+    const sessionOf = () =>
+      browser
+        .cookieHeader()
+        .split('; ')
+        .filter((cookie) => cookie.startsWith('_session'));
     const authorizeWith = async (cookies: readonly string[]) => {
       const url = authorizeUrl(server, { ...web, prompt: 'none' });
       const response = await fetch(url, { redirect: 'manual', headers: { Cookie: cookies.join('; ') } });
@@ -401,7 +400,7 @@ describe('cookies', () => {
 
   test('a copied session cookie is invalid after the user signed out', async () => {
     const browser = await openSignedInBrowser();
-    const cookie = cookiesOf(browser).join('; ');
+    const cookie = browser.cookieHeader();
     const authorizeWithCookie = () =>
       fetch(authorizeUrl(server, { ...web, prompt: 'none' }), { redirect: 'manual', headers: { Cookie: cookie } });
     expect((await authorizeWithCookie()).headers.get('location')).toContain('code=');
@@ -411,13 +410,6 @@ describe('cookies', () => {
 });
 
 describe('the same request sent many times at once succeeds or is rejected, without a server error', () => {
-  /** Returns the header Cookie that the browser sends to this path. */
-  const cookiesAt = (browser: FormBrowser, path: string): string =>
-    browser
-      .cookies()
-      .filter((cookie) => path.startsWith(/Path=(.*)$/.exec(cookie)?.[1] ?? '/'))
-      .map((cookie) => cookie.split(';')[0])
-      .join('; ');
   /** Sends a request eight times in parallel. Returns the address to which the successful response redirects. */
   const sendEightTimes = async (send: () => Promise<Response>): Promise<URL> => {
     const responses = await Promise.all(Array.from({ length: 8 }, send));
@@ -430,10 +422,10 @@ describe('the same request sent many times at once succeeds or is rejected, with
     const browser = openBrowser(server);
     const consent = await browser.send(await browser.open(authorizeUrl(server, { ...web, prompt: 'consent' })), player);
     const { pathname } = consent.url;
-    const csrf = csrfOf(consent, '/consent');
-    const headers = { Cookie: cookiesAt(browser, pathname) };
+    const csrf = fieldOf(consent, 'csrf', { action: '/consent' }) ?? '';
+    const headers = { Cookie: browser.cookieHeader(pathname) };
     const resume = await sendEightTimes(() => server.post(`${pathname}/consent`, { csrf, decision: 'allow' }, headers));
-    const Cookie = cookiesAt(browser, resume.pathname);
+    const Cookie = browser.cookieHeader(resume.pathname);
     const back = await sendEightTimes(() => fetch(resume, { redirect: 'manual', headers: { Cookie } }));
     expect(back.searchParams.get('code')).toBeTruthy();
     expect((await server.post(`${pathname}/consent`, { csrf, decision: 'allow' }, headers)).status).toBe(400);
@@ -444,7 +436,7 @@ describe('another site cannot act for the user (CSRF)', () => {
   test('a forged form does not sign the user out', async () => {
     const browser = await openSignedInBrowser();
     await browser.open(`${server.origin}/connect/endsession?${new URLSearchParams({ logout: 'yes', state: 'x' })}`);
-    const cookie = cookiesOf(browser).join('; ');
+    const cookie = browser.cookieHeader();
     for (const [path, form] of [
       ['/connect/endsession/confirm', { logout: 'yes' }],
       // oidc-provider calls its CSRF token `xsrf`.

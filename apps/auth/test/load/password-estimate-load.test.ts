@@ -1,14 +1,11 @@
 // Tests that estimates of the strength of passwords, which take much CPU time, do not block an instance: registrations
 // are limited, a form with another error causes no estimate, and other requests are served meanwhile.
-import { openFormBrowser } from '@bay-booking/testkit/form-browser';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type AuthServer, basic, scopes, startAuthServer } from '../auth-server.ts';
+import { useFixture } from '@bay-booking/testkit/fixture';
+import { fieldOf, openFormBrowser } from '@bay-booking/testkit/form-browser';
+import { expect, test } from '@jest/globals';
+import { basic, scopes, startAuthServer } from '../auth-server.ts';
 
-let server: AuthServer;
-beforeAll(async () => {
-  server = await startAuthServer();
-});
-afterAll(() => server.close());
+const server = useFixture(() => startAuthServer());
 
 /** Estimating the strength of this password takes much CPU time, because it repeats a word with substitutions. */
 const expensivePassword = 'p4$$w0rd'.repeat(9);
@@ -20,12 +17,8 @@ const resetCounts = () => server.db.raw('delete from guard_count');
 async function openRegistration() {
   const browser = openFormBrowser([server.origin]);
   const page = await browser.open(`${server.origin}/register`);
-  const cookie = browser
-    .cookies()
-    .map((line) => line.split(';')[0])
-    .join('; ');
-  const fields = Object.fromEntries(page.forms.flatMap((form) => form.fields).map(({ name, value }) => [name, value]));
-  return (form: Record<string, string>) => server.post('/register', { csrf: fields.csrf ?? '', ...form }, { cookie });
+  const [csrf, cookie] = [fieldOf(page, 'csrf') ?? '', browser.cookieHeader()];
+  return (form: Record<string, string>) => server.post('/register', { csrf, ...form }, { cookie });
 }
 
 test('the 201st registration of one address gets a 429, even if all earlier registrations were rejected', async () => {
