@@ -1,12 +1,11 @@
 // Tests how packages/client follows the change feed and verifies webhooks. A reader must miss no change when the
 // service or the reader is restarted.
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { BookingsClient, BookingsError, ChangePage } from '@bay-booking/client';
 import { verifyWebhook } from '@bay-booking/client/webhooks';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newBooking, useClientSystem } from '../support/client-system.ts';
 import { eventually } from '../support/wait.ts';
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const system = useClientSystem();
 let client: BookingsClient;
@@ -111,48 +110,23 @@ describe('the change feed', () => {
 });
 
 describe('webhooks', () => {
-  interface Received {
-    readonly headers: Record<string, string | string[] | undefined>;
-    readonly body: string;
-  }
-
-  /** Starts a server that accepts every delivery. The returned function `next` returns them in the order of arrival. */
-  async function startReceiver() {
-    const received: Received[] = [];
-    let notify = () => {};
-    const server = createServer(async (request, response) => {
-      const body = Buffer.concat(await request.toArray()).toString('utf8');
-      received.push({ headers: request.headers, body });
-      response.writeHead(204).end();
-      notify();
-    });
-    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-    return {
-      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
-      next: async (): Promise<Received> => {
-        while (received.length === 0)
-          await new Promise<void>((resolve) => {
-            notify = resolve;
-          });
-        return received.shift() as Received;
-      },
-      close: () => new Promise((resolve) => void server.close(resolve)),
-    };
-  }
-
-  let receiver: Awaited<ReturnType<typeof startReceiver>>;
+  let receiver: WebhookReceiver;
   beforeEach(async () => {
-    receiver = await startReceiver();
+    receiver = await startWebhookReceiver();
   });
   afterEach(() => receiver.close());
 
+  /** Waits for the next delivery, in the order of arrival. */
+  const nextDelivery = () => eventually(async () => receiver.deliveries.shift());
+
   test('verifyWebhook accepts deliveries, and rejects changed, old and unsigned ones', async () => {
     const { id, secret } = await client.webhooks.create({ url: receiver.url });
+    receiver.setSecret(secret);
     await client.webhooks.ping(id);
-    expect(verifyWebhook({ secret, ...(await receiver.next()) })).toMatchObject({ type: 'webhook.ping', data: {} });
+    expect(verifyWebhook({ secret, ...(await nextDelivery()) })).toMatchObject({ type: 'webhook.ping', data: {} });
 
     const booking = await create();
-    const delivery = await receiver.next();
+    const delivery = await nextDelivery();
     const event = verifyWebhook({ secret, ...delivery });
     expect(event).toMatchObject({
       type: 'booking.created',
@@ -172,10 +146,11 @@ describe('webhooks', () => {
   });
 
   test('a webhook can be paused and deleted, and its deliveries can be listed', async () => {
-    const { id, etag } = await client.webhooks.create({ url: receiver.url });
+    const { id, etag, secret } = await client.webhooks.create({ url: receiver.url });
+    receiver.setSecret(secret);
     expect(etag).not.toBe('');
     await client.webhooks.ping(id);
-    await receiver.next();
+    await nextDelivery();
     const paused = await client.webhooks.update(id, { url: receiver.url, state: 'paused' }, { ifMatch: etag });
     expect(paused.state).toBe('paused');
     await eventually(async () => {
@@ -185,7 +160,7 @@ describe('webhooks', () => {
     const [sent] = await client.webhooks.deliveries(id).toArray();
     expect(sent?.bookingId).toBeNull();
     await client.webhooks.resend(id, sent?.id ?? '');
-    expect((await receiver.next()).headers['webhook-id']).toBe(sent?.id);
+    expect((await nextDelivery()).headers['webhook-id']).toBe(sent?.id);
     await client.webhooks.delete(id);
     expect(await client.webhooks.list().toArray()).toEqual([]);
   });

@@ -4,12 +4,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { freePorts } from '@bay-booking/postgres/ports';
+import { freePort } from '@bay-booking/postgres/ports';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
-import { findFiles, read, shellBlocks } from '@bay-booking/testkit/repository';
+import { type RunningProcess, startProcess } from '@bay-booking/testkit/process';
+import { findFiles, read, root, shellBlocks } from '@bay-booking/testkit/repository';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { useClientSystem } from '../support/client-system.ts';
-import { type Program, startProgram } from '../support/program.ts';
 
 const run = promisify(execFile);
 
@@ -20,18 +20,18 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-const programs: Program[] = [];
+const programs: RunningProcess[] = [];
 afterEach(async () => {
   await Promise.all(programs.splice(0).map((program) => program.stop()));
 });
 
 /** Starts an example with the command in the script `start` of its package.json: `node OPTION FILE`. */
-function startExample(name: string, environment: Record<string, string>): Program {
+function startExample(name: string, environment: Record<string, string>): RunningProcess {
   const { scripts } = JSON.parse(read(`examples/${name}/package.json`));
   const [, option, file] = /^node (\S+) (\S+)$/.exec(scripts.start) as unknown as [string, string, string];
-  const program = startProgram([option, `examples/${name}/${file}`], {
-    BOOKINGS_URL: system.baseUrl,
-    ...environment,
+  const program = startProcess(process.execPath, [option, `examples/${name}/${file}`], {
+    cwd: root,
+    env: { PATH: process.env.PATH, BOOKINGS_URL: system.baseUrl, ...environment },
   });
   programs.push(program);
   return program;
@@ -42,10 +42,10 @@ test.each(findFiles('examples/*/*.ts'))('%s has fewer than 150 lines', (file) =>
 });
 
 test('examples/partner lists free times, books a bay and a party, receives the webhook, and rejects a forged webhook', async () => {
-  const [port] = (await freePorts(1)) as [number];
+  const port = await freePort();
   const shop = `http://localhost:${port}`;
   const partner = startExample('partner', { PORT: String(port) });
-  await partner.waitForOutput(/Listening/);
+  await partner.untilPrinted(/Listening/);
   const [, commands = ''] = shellBlocks(read('examples/partner/README.md'));
   const { stdout } = await run('sh', ['-e', '-c', commands.replace('http://localhost:4020', shop)], {
     timeout: 30_000,
@@ -59,7 +59,7 @@ test('examples/partner lists free times, books a bay and a party, receives the w
   // Both requests for the party return the same group.
   const groups = [...stdout.matchAll(/"groupId":"([^"]+)"/g)].map(([, text]) => text);
   expect(groups).toEqual([groups[0], groups[0]]);
-  await partner.waitForOutput(new RegExp(`booking.created ${id}: bay-n2-03`));
+  await partner.untilPrinted(new RegExp(`booking.created ${id}: bay-n2-03`));
   const orders = await (await fetch(`${shop}/orders`)).json();
   expect(orders).toMatchObject({ [id as string]: { state: 'booking.created', bayId: 'bay-n2-03' } });
   const forged = await fetch(`${shop}/hook`, { method: 'POST', body: '{}', headers: { 'webhook-id': 'x' } });
@@ -80,7 +80,7 @@ test('examples/screen signs in with a code, follows the bookings of its bay, and
   const ada = await book(48, 'Ada');
 
   const screen = startExample('screen', environment);
-  const [, address = '', code = ''] = await screen.waitForOutput(/Sign in at (\S+) with the code (\S+)/);
+  const [, address = '', code = ''] = await screen.untilPrinted(/Sign in at (\S+) with the code (\S+)/);
   // A member of staff enters the code, confirms it, signs in, and allows the access.
   const browser = openFormBrowser([system.auth.base]);
   const allow = { name: 'decision', value: 'allow' };
@@ -88,17 +88,17 @@ test('examples/screen signs in with a code, follows the bookings of its bay, and
   const signIn = await browser.send(entered, {}, allow);
   const consent = await browser.send(signIn, { username: 'owner@north.example', password: 'demo-owner-pass' });
   await browser.send(consent, {}, allow);
-  await screen.waitForOutput(/bay-n2-04: 1 bookings\n.*Ada/);
+  await screen.untilPrinted(/bay-n2-04: 1 bookings\n.*Ada/);
   await client.bookings.update(ada.id, { ...ada, userAlias: 'Bob' });
-  await screen.waitForOutput(/bay-n2-04: 1 bookings\n.*Bob/);
+  await screen.untilPrinted(/bay-n2-04: 1 bookings\n.*Bob/);
   expect(await screen.stop()).toBe(0);
 
   await book(24, 'Eve');
   const restarted = startExample('screen', environment);
   // The screen first shows the bookings that it has stored in STATE_FILE, and then reads the changes since then.
-  await restarted.waitForOutput(/bay-n2-04: 1 bookings\n.*Bob/);
-  await restarted.waitForOutput(/bay-n2-04: 2 bookings\n.*Eve\n.*Bob/);
+  await restarted.untilPrinted(/bay-n2-04: 1 bookings\n.*Bob/);
+  await restarted.untilPrinted(/bay-n2-04: 2 bookings\n.*Eve\n.*Bob/);
   await client.bookings.delete(ada.id);
-  await restarted.waitForOutput(/bay-n2-04: 1 bookings\n.*Eve/);
+  await restarted.untilPrinted(/bay-n2-04: 1 bookings\n.*Eve/);
   expect(restarted.output()).not.toContain('Sign in at');
 });

@@ -9,8 +9,7 @@ import { freePorts } from '@bay-booking/postgres/ports';
 import { readPostmaster } from '@bay-booking/postgres/postmaster';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { watchOver } from '@bay-booking/postgres/watchdog';
-import pg from 'pg';
-import { crash } from './database-server.ts';
+import { crash, queryOnce } from './database-server.ts';
 
 /** The PostgreSQL settings of every node. */
 const nodeSettings = {
@@ -66,7 +65,7 @@ export async function startCitusCluster(programs: string) {
   const cleaner = watchOver(readPostmaster(coordinator.dataPath)?.pid as number, [folder]);
   // All nodes need the same superuser password, because the coordinator uses its password to sign in to the workers.
   const { password } = new URL(coordinator.url);
-  for (const { url } of workers) await run(url, `alter role postgres password '${password}'`);
+  for (const { url } of workers) await queryOnce(url, `alter role postgres password '${password}'`);
   allowRole('postgres', password);
   /** Returns the superuser's URLs of a database: first the URL on the coordinator, then the URLs on the workers. */
   const urlsOf = (database: string) =>
@@ -74,12 +73,9 @@ export async function startCitusCluster(programs: string) {
   /** Joins the nodes to a cluster in the database with this name. The database must exist on every node. */
   const join = async (database: string): Promise<void> => {
     const urls = urlsOf(database);
-    await Promise.all(urls.map((url) => run(url, 'create extension citus')));
-    await run(
-      urls[0],
-      `select citus_set_coordinator_host('127.0.0.1', ${ports[0]})`,
-      ...ports.slice(1).map((port) => `select citus_add_node('127.0.0.1', ${port})`),
-    );
+    await Promise.all(urls.map((url) => queryOnce(url, 'create extension citus')));
+    await queryOnce(urls[0], `select citus_set_coordinator_host('127.0.0.1', ${ports[0]})`);
+    for (const port of ports.slice(1)) await queryOnce(urls[0], `select citus_add_node('127.0.0.1', ${port})`);
   };
   await join('postgres');
   const nodeAt = (index: number) => {
@@ -109,14 +105,4 @@ export async function startCitusCluster(programs: string) {
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-async function run(url: string, ...statements: string[]): Promise<void> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
-  await client.connect();
-  try {
-    for (const statement of statements) await client.query(statement);
-  } finally {
-    await client.end();
-  }
 }

@@ -2,7 +2,6 @@
 // service in an empty database and reads the foreign keys from the catalogue of PostgreSQL.
 import { join } from 'node:path';
 import { migrate } from '@bay-booking/service/database/migrate';
-import pg from 'pg';
 import type { AppName } from './commands.ts';
 import { queryOnce } from './database-server.ts';
 
@@ -38,14 +37,8 @@ export const replaceDiagram = (page: string, app: AppName, diagram: string): str
   );
 
 async function drawDatabase(url: string): Promise<string> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
-  await client.connect();
-  try {
-    const foreignKeys = (await client.query<ForeignKey>(foreignKeysOf)).rows;
-    // In Mermaid, `||--o{` means that any number of rows of the child table refer to one row of the parent table.
-    const relations = foreignKeys.map(({ child, parent, columns }) => `  ${parent} ||--o{ ${child} : "${columns}"`);
-    return ['erDiagram', ...relations].join('\n');
-  } finally {
-    await client.end();
-  }
+  const { rows }: { rows: ForeignKey[] } = await queryOnce(url, foreignKeysOf);
+  // In Mermaid, `||--o{` means that any number of rows of the child table refer to one row of the parent table.
+  const relations = rows.map(({ child, parent, columns }) => `  ${parent} ||--o{ ${child} : "${columns}"`);
+  return ['erDiagram', ...relations].join('\n');
 }

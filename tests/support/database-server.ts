@@ -5,11 +5,14 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { freePorts } from '@bay-booking/postgres/ports';
+import { freePort } from '@bay-booking/postgres/ports';
 import { readPostmaster } from '@bay-booking/postgres/postmaster';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
-import pg from 'pg';
+import { queryOnce } from '@bay-booking/testkit/database';
+import type pg from 'pg';
 import { type AppName, readDemo, runCommand } from './commands.ts';
+
+export { queryOnce };
 
 /** The password of the roles with which the services connect. */
 export const rolePassword = 'test';
@@ -51,7 +54,7 @@ export async function startDatabaseServer(settings: Record<string, string> = {})
   await chmod(folder, 0o711);
   const template = process.env.TEST_DATA_TEMPLATE;
   if (template) await promisify(execFile)('cp', ['-a', `${template}/.`, folder]);
-  const [port] = (await freePorts(1)) as [number];
+  const port = await freePort();
   // Without fsync, the server is faster. Fsync is only needed if the machine fails, and not if a process is killed.
   const boot = () => startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), port, fsync: false, settings });
   let server: EmbeddedPostgres = await boot();
@@ -114,16 +117,4 @@ export async function crash(server: EmbeddedPostgres, signal: 'SIGKILL' | 'SIGQU
   await server.ended;
   // The process has ended already, so `stop` only releases the lock of the data directory.
   await server.stop();
-}
-
-export async function queryOnce(url: string, sql: string, values: unknown[] = []): Promise<pg.QueryResult> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
-  // Without a listener, a lost connection would end the process. The query fails too, and the caller gets its error.
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return await client.query(sql, values);
-  } finally {
-    await client.end();
-  }
 }

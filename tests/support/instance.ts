@@ -1,12 +1,11 @@
 // Starts instances of the services as processes. Tests can stop and kill them, and read their logs and metrics.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
-import { freePorts } from '@bay-booking/postgres/ports';
+import { freePort } from '@bay-booking/postgres/ports';
+import { startProcess } from '@bay-booking/testkit/process';
+import { root } from '@bay-booking/testkit/repository';
 import { type AppName, nodeEnvironment } from './commands.ts';
 import { eventually, isOk } from './wait.ts';
-
-const root = join(import.meta.dirname, '../..');
 
 export interface Instance {
   /** The address of the instance, without a trailing slash. */
@@ -17,8 +16,8 @@ export interface Instance {
   /** Returns the sum of the values in all lines of /metrics that match the pattern. */
   readonly metric: (pattern: RegExp) => Promise<number>;
   readonly isReady: () => Promise<boolean>;
-  /** Ends the instance with a signal. Returns the exit code, or null when the signal killed the process. */
-  readonly stop: (signal: 'SIGTERM' | 'SIGKILL') => Promise<number | null>;
+  /** Ends the instance with a signal. Returns the exit code, or the signal when it killed the process. */
+  readonly stop: (signal: 'SIGTERM' | 'SIGKILL') => Promise<number | string>;
 }
 
 const running = new Set<Instance>();
@@ -44,23 +43,19 @@ export async function startInstance(
   environment: Record<string, string>,
   { port, waitFor = 'ready', logTo, release = root }: InstanceOptions = {},
 ): Promise<Instance> {
-  const listeningPort = port ?? ((await freePorts(1)) as [number])[0];
+  const listeningPort = port ?? (await freePort());
   const base = `http://localhost:${listeningPort}`;
-  const child = spawn(process.execPath, ['src/main.ts'], {
+  const service = startProcess(process.execPath, ['src/main.ts'], {
     cwd: join(release, 'apps', app),
     env: { ...nodeEnvironment, PORT: String(listeningPort), ...environment },
     stdio: ['ignore', logTo ?? 'pipe', 'pipe', 'ipc'],
   });
-  let output = '';
-  child.stdout?.setEncoding('utf8').on('data', (text) => (output += text));
-  let errors = '';
-  child.stderr?.setEncoding('utf8').on('data', (text) => (errors += text));
-  const exited = once(child, 'exit') as Promise<[number | null]>;
   const instance: Instance = {
     base,
-    child,
+    child: service.child,
     log: () =>
-      output
+      service
+        .output()
         .split('\n')
         // The last line may be incomplete. Messages of Node are not JSON.
         .filter((line) => line.startsWith('{') && line.endsWith('}'))
@@ -73,17 +68,16 @@ export async function startInstance(
         .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
     },
     isReady: () => isOk(`${base}/health/ready`),
-    stop: async (signal) => {
+    stop: (signal) => {
       running.delete(instance);
-      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
-      return (await exited)[0];
+      return service.stop(signal);
     },
   };
   running.add(instance);
   try {
     await eventually(() => isOk(`${base}/health/${waitFor}`));
   } catch (error) {
-    throw new Error(`${app} did not start:\n${errors}${output}`, { cause: error });
+    throw new Error(`${app} did not start:\n${service.errors()}${service.output()}`, { cause: error });
   }
   return instance;
 }

@@ -25,7 +25,8 @@ export interface LatestEvent {
 
 interface Event {
   readonly type: string;
-  readonly data: { facilityId: string; modified: number; booking: { readonly id: string } };
+  /** Only a ping has no booking. */
+  readonly data: { facilityId: string; modified: number; booking?: { readonly id: string } };
 }
 
 /** Accepts each event whose signature is correct. */
@@ -38,6 +39,7 @@ export async function startWebhookReceiver() {
   const latest = new Map<string, LatestEvent>();
   const created = new Map<string, Set<number>>();
   const hanging = new Set<ServerResponse>();
+  const deliveries: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = [];
   const unexpectedPaths: string[] = [];
   let requestCount = 0;
   let behaviour = healthy;
@@ -45,8 +47,10 @@ export async function startWebhookReceiver() {
 
   const accept = (headers: IncomingHttpHeaders, body: string): void => {
     new Webhook(secret).verify(body, headers as Record<string, string>);
+    deliveries.push({ headers, body });
     const { type, data } = JSON.parse(body) as Event;
     const { facilityId, modified, booking } = data;
+    if (!booking) return;
     const key = `${facilityId} ${booking.id}`;
     if (type === 'booking.created') created.set(key, (created.get(key) ?? new Set()).add(modified));
     // Events can arrive late or twice, so only an event that is not older than the stored one is stored.
@@ -82,6 +86,8 @@ export async function startWebhookReceiver() {
     latest,
     /** The numbers of the changes that were accepted as `booking.created`. The keys are as in `latest`. */
     created,
+    /** The accepted requests, in the order of arrival. */
+    deliveries,
     /** The number of requests so far, including those that the receiver did not accept. */
     requestCount: () => requestCount,
     /** Requested paths other than the path of the webhook. Only a client that follows redirects would request them. */

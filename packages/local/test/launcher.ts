@@ -1,16 +1,15 @@
 // Runs `npm start` for a test, on free ports and with its own data folder, and finds the processes that `npm start` has
 // started.
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '@bay-booking/postgres/ports';
 import { readPostmaster } from '@bay-booking/postgres/postmaster';
 import { findProcess, waitForEnd } from '@bay-booking/postgres/processes';
+import { startProcess } from '@bay-booking/testkit/process';
 
 const root = join(import.meta.dirname, '../../..');
-const readyTimeoutMs = 150_000;
 
 /** The data folder, the ports and the addresses of one system. */
 export interface Installation {
@@ -32,27 +31,13 @@ export async function createInstallation(): Promise<Installation> {
   };
 }
 
-export interface Launcher {
-  child: ChildProcess;
-  output: () => string;
-  errors: () => string;
-  /** Resolves with the exit code, or with the signal that ended the launcher. */
-  ended: Promise<number | string>;
-  /** Waits until the launcher has printed this text. Rejects with the output if the launcher ends first. */
-  untilPrinted(text: string): Promise<void>;
-  /** Waits until the launcher prints that the system is ready. Rejects with the output if the launcher ends first. */
-  untilReady(): Promise<void>;
-  signal(name: NodeJS.Signals): void;
-}
+export type Launcher = ReturnType<typeof launch>;
 
-export function launch(
-  installation: Installation,
-  options: { env?: Record<string, string>; usesNpm?: boolean } = {},
-): Launcher {
+export function launch(installation: Installation, options: { env?: Record<string, string>; usesNpm?: boolean } = {}) {
   const [command, argument] = options.usesNpm ? ['npm', 'start'] : [process.execPath, 'packages/local/start.js'];
   // With npm_lifecycle_event, the launcher would assume that npm has started it. NODE_OPTIONS is for Jest.
   const { npm_lifecycle_event: _, NODE_OPTIONS: __, ...env } = process.env;
-  const child = spawn(command, [argument], {
+  const launcher = startProcess(command, [argument], {
     cwd: root,
     env: {
       ...env,
@@ -62,37 +47,8 @@ export function launch(
       DEMO_PORT: '0',
       ...options.env,
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let output = '';
-  let errors = '';
-  child.stdout.setEncoding('utf8').on('data', (text) => {
-    output += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text) => {
-    errors += text;
-  });
-  const ended = once(child, 'close').then(([code, signalName]) => (code ?? signalName) as number | string);
-  const untilPrinted = async (text: string): Promise<void> => {
-    const deadline = AbortSignal.timeout(readyTimeoutMs);
-    const fail = (reason: string) => Promise.reject(new Error(`${reason}:\n${output}${errors}`));
-    const failed = Promise.race([
-      ended.then((result) => fail(`ended with ${result}`)),
-      once(deadline, 'abort').then(() => fail(`"${text}" was not printed in time`)),
-    ]);
-    // Without a handler, the later end of the launcher would be an unhandled rejection.
-    failed.catch(() => {});
-    while (!output.includes(text)) await Promise.race([once(child.stdout, 'data'), failed]);
-  };
-  return {
-    child,
-    ended,
-    output: () => output,
-    errors: () => errors,
-    untilPrinted,
-    untilReady: () => untilPrinted('is ready after'),
-    signal: (name) => void child.kill(name),
-  };
+  return { ...launcher, untilReady: () => launcher.untilPrinted(/is ready after/) };
 }
 
 /** Returns the ids of a process and of its descendants. */
@@ -121,8 +77,7 @@ export const servicesOf = (launcher: Launcher) =>
 export const running = (pids: readonly number[]) => pids.filter((pid) => findProcess(pid));
 
 export async function cleanUp(installation: Installation, launchers: readonly Launcher[]): Promise<void> {
-  for (const launcher of launchers) launcher.signal('SIGTERM');
-  await Promise.all(launchers.map(({ ended }) => ended));
+  await Promise.all(launchers.map((launcher) => launcher.stop()));
   // After a SIGKILL of the launcher, the watchdog stops PostgreSQL.
   const postmaster = readPostmaster(join(installation.dataDir, 'postgres'));
   if (postmaster) await waitForEnd(postmaster.pid, 20_000);

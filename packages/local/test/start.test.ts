@@ -11,6 +11,7 @@ import { isPortFree } from '@bay-booking/postgres/ports';
 import { readPostmaster } from '@bay-booking/postgres/postmaster';
 import { findProcess, waitForEnd } from '@bay-booking/postgres/processes';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
+import { queryOnce } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import pg from 'pg';
 import {
@@ -57,9 +58,7 @@ async function runningSystem(): Promise<Launcher> {
 }
 
 async function stopSystem(): Promise<void> {
-  const launcher = findRunning();
-  launcher?.signal('SIGTERM');
-  await launcher?.ended;
+  await findRunning()?.stop();
 }
 
 /** Runs the command in the printed summary that creates a booking. Returns the booking. */
@@ -107,10 +106,7 @@ async function expectAllToEnd(pids: readonly number[]): Promise<void> {
 /** Runs a statement in the database of bookings while the system is stopped. */
 async function changeDatabase(statement: string): Promise<void> {
   const server = await startEmbeddedPostgres({ dataDir: postgresFolder(), fsync: false });
-  const client = new pg.Client(server.url.replace(/postgres$/, 'bookings'));
-  await client.connect();
-  await client.query(statement);
-  await client.end();
+  await queryOnce(server.url.replace(/postgres$/, 'bookings'), statement);
   await server.stop();
 }
 
@@ -201,7 +197,7 @@ test('after a kill -9 of the launcher, the next start at once stops the old proc
   const launcher = await runningSystem();
   const { id } = await runPrintedCommand(launcher);
   const pids = processesOf(launcher);
-  launcher.signal('SIGKILL');
+  launcher.child.kill('SIGKILL');
   await start().untilReady();
   await expectAllToEnd(pids);
   expect(await statusOfBooking(id)).toBe(200);
@@ -217,8 +213,7 @@ describe('stop', () => {
     const pids = processesOf(launcher);
     expect(servicesOf(launcher)).toHaveLength(2);
     expect(pids).toContain(readPostmaster(postgresFolder())?.pid);
-    launcher.signal('SIGTERM');
-    expect(await launcher.ended).toBe(0);
+    expect(await launcher.stop()).toBe(0);
     expect(running(pids)).toEqual([]);
     expect(await isPortFree(installation.authPort)).toBe(true);
     expect(await isPortFree(installation.bookingsPort)).toBe(true);
@@ -246,11 +241,10 @@ describe('stop', () => {
   ] as const)('$signal for $program during the start leaves no process', async ({ signal, program, result }) => {
     await stopSystem();
     const launcher = start({ usesNpm: program !== 'the launcher' });
-    await launcher.untilPrinted('migrating the databases');
+    await launcher.untilPrinted(/migrating the databases/);
     const pids = processesOf(launcher);
     expect(pids).toContain(readPostmaster(postgresFolder())?.pid);
-    launcher.signal(signal);
-    expect(await launcher.ended).toBe(result);
+    expect(await launcher.stop(signal)).toBe(result);
     await expectAllToEnd(pids);
     expect(readPostmaster(postgresFolder())).toBeUndefined();
   });
@@ -317,13 +311,10 @@ test('launchers with different DATA_DIR can use one server, and load no demo wit
       expect(launcher.output()).toContain(`PostgreSQL at 127.0.0.1:${server.port}`);
       expect(launcher.output()).not.toContain('demo-');
       expect((await fetch(`${installation.auth}/connect/jwks`)).status).toBe(200);
-      launcher.signal('SIGTERM');
-      expect(await launcher.ended).toBe(0);
+      expect(await launcher.stop()).toBe(0);
     }
-    const client = new pg.Client(server.url);
-    await client.connect();
-    const { rows } = await client.query(`select datname from pg_database where datname in ('auth', 'bookings')`);
-    await client.end();
+    const databases = `select datname from pg_database where datname in ('auth', 'bookings')`;
+    const { rows } = await queryOnce(server.url, databases);
     expect(rows).toHaveLength(2);
   } finally {
     await server.stop();

@@ -1,16 +1,10 @@
 // Tests the format of log lines, and that they contain no secrets.
-import { Writable } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import { createLogger } from './logging.ts';
 
 function createTestLogger() {
   const lines: string[] = [];
-  const destination = new Writable({
-    write(chunk, _encoding, done) {
-      lines.push(String(chunk));
-      done();
-    },
-  });
+  const destination = { write: (line: string) => void lines.push(line) };
   return { logger: createLogger({ service: 'test', level: 'info', destination }), lines };
 }
 

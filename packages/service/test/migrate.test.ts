@@ -3,9 +3,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
+import { createTestDatabase, queryOnce, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import pg from 'pg';
 import { migrate, unsupportedVersion } from '../src/database/migrate.ts';
 
 let database: TestDatabase;
@@ -22,15 +21,7 @@ afterEach(async () => {
 
 const run = () => migrate({ url: database.url, directory });
 
-async function execute(sql: string): Promise<readonly unknown[]> {
-  const client = new pg.Client({ connectionString: database.url });
-  await client.connect();
-  try {
-    return (await client.query(sql)).rows;
-  } finally {
-    await client.end();
-  }
-}
+const execute = async (sql: string): Promise<readonly unknown[]> => (await queryOnce(database.url, sql)).rows;
 
 test('two runs at the same time and a later third run apply each migration only once', async () => {
   const applied = await Promise.all([run(), run()]);

@@ -6,21 +6,6 @@ import { startLoop } from '../src/periodic.ts';
 const logger = createLogger({ service: 'test', level: 'silent' });
 const hour = 3_600_000;
 
-test('a job runs at its interval', async () => {
-  await new Promise<void>((resolve) => {
-    let runs = 0;
-    const loop = startLoop({
-      name: 'job',
-      intervalMs: 1,
-      logger,
-      run: async () => {
-        runs += 1;
-        if (runs === 3) resolve(loop.stop());
-      },
-    });
-  });
-});
-
 test('a job runs again at once while it has more to do', async () => {
   let left = 3;
   const loop = startLoop({ name: 'queue', intervalMs: hour, logger, run: async () => --left > 0 });
@@ -32,10 +17,7 @@ test('a job runs again at once while it has more to do', async () => {
 test('wake-ups during a run lead to exactly one more run, and runs do not overlap', async () => {
   let runs = 0;
   let running = 0;
-  let finishFirst = (): void => {};
-  const first = new Promise<void>((resolve) => {
-    finishFirst = resolve;
-  });
+  const first = Promise.withResolvers<void>();
   const loop = startLoop({
     name: 'queue',
     intervalMs: hour,
@@ -44,32 +26,36 @@ test('wake-ups during a run lead to exactly one more run, and runs do not overla
       runs += 1;
       running += 1;
       expect(running).toBe(1);
-      if (runs === 1) await first;
+      if (runs === 1) await first.promise;
       running -= 1;
     },
   });
   const wakeUps = [loop.wake(), loop.wake(), loop.wake()];
-  finishFirst();
+  first.resolve();
   await Promise.all(wakeUps);
   expect(runs).toBe(2);
   await loop.stop();
 });
 
-test('a failed job runs again', async () => {
+test.each([
+  ['a job runs at its interval', () => {}],
+  [
+    'a failed job runs again',
+    () => {
+      throw new Error('failed');
+    },
+  ],
+])('%s', async (_title, work) => {
+  const thirdRun = Promise.withResolvers<void>();
   let runs = 0;
-  await new Promise<void>((resolve) => {
-    const loop = startLoop({
-      name: 'job',
-      intervalMs: 1,
-      logger,
-      run: async () => {
-        runs += 1;
-        if (runs < 3) throw new Error('failed');
-        resolve(loop.stop());
-      },
-    });
-  });
-  expect(runs).toBe(3);
+  const run = async () => {
+    runs += 1;
+    if (runs === 3) thirdRun.resolve();
+    work();
+  };
+  const loop = startLoop({ name: 'job', intervalMs: 1, logger, run });
+  await thirdRun.promise;
+  await loop.stop();
 });
 
 test('the end waits for the current run, and no run follows', async () => {

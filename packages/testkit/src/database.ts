@@ -80,6 +80,8 @@ async function findNodes(): Promise<readonly string[]> {
 
 async function onServer<T>(url: string, work: (server: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  // Without a listener, a lost connection would end the process. The query fails too, and the caller gets its error.
+  client.on('error', () => {});
   await client.connect();
   try {
     return await work(client);
@@ -87,6 +89,10 @@ async function onServer<T>(url: string, work: (server: pg.Client) => Promise<T>)
     await client.end();
   }
 }
+
+/** Runs a statement on a connection of its own. */
+export const queryOnce = (url: string, sql: string, values: unknown[] = []): Promise<pg.QueryResult> =>
+  onServer(url, (server) => server.query(sql, values));
 
 async function onEach(nodes: readonly string[], work: (node: pg.Client) => Promise<unknown>): Promise<void> {
   await Promise.all(nodes.map((url) => onServer(url, work)));

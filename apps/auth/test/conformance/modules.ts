@@ -13,6 +13,7 @@ import {
 } from './relying-party.ts';
 
 type Module = (rp: RelyingParty) => Promise<void>;
+type Modules = Readonly<Record<string, Module>>;
 
 /** Checks that an authorization request with these parameters returns valid tokens. `rp` is the relying party. */
 const succeeds =
@@ -106,38 +107,16 @@ const codeReuse =
     if (seconds > 0) expect(await rp.userinfo(accessToken)).toMatchObject({ status: 401, error: 'invalid_token' });
   };
 
-export const modules = {
+/** The modules that each plan runs with each of its response types. */
+export const commonModules = {
   'oidcc-server': async (rp) => {
     const response = await rp.authorize();
     expect(response.seen[0]).toBe('sign-in');
     const { accessToken, claims } = await rp.expectTokens(response);
     if (accessToken) expect(await rp.userinfo(accessToken)).toEqual({ status: 200, sub: claims.sub });
   },
-  // The variant of `rp` decides that the client sends its secret in the body of the token request.
-  'oidcc-server-client-secret-post': succeeds({}),
-  'oidcc-response-type-missing': async (rp) => {
-    const { response_type: _, response_mode: __, ...params } = rp.requestOf();
-    const page = await rp.newBrowser().open(`${rp.server.origin}/connect/authorize?${new URLSearchParams(params)}`);
-    // The error is in a redirect to the client, which the test browser does not follow (status 0), or on a page.
-    expect(page.status === 0 ? page.url.searchParams.get('error') : page.html).toContain('invalid_request');
-  },
   // `succeeds` also verifies the signature.
   'oidcc-idtoken-signature': succeeds({}),
-  'oidcc-userinfo-get': userinfoReturnsClaims((token) => ({ headers: { Authorization: `Bearer ${token}` } })),
-  'oidcc-userinfo-post-header': userinfoReturnsClaims((token) => ({
-    method: 'POST',
-    headers: { Authorization: `Bearer ${token}` },
-  })),
-  'oidcc-userinfo-post-body': userinfoReturnsClaims((token) => ({
-    method: 'POST',
-    headers: {},
-    body: new URLSearchParams({ access_token: token }),
-  })),
-  'oidcc-ensure-request-without-nonce-succeeds-for-code-flow': async (rp) => {
-    await rp.expectTokens(await rp.authorize({ nonce: undefined }));
-  },
-  'oidcc-ensure-request-without-nonce-fails': async (rp) =>
-    rp.expectError(await rp.authorize({ nonce: undefined }), 'invalid_request'),
   'oidcc-scope-profile': returnsClaims({ scope: 'openid profile' }, profile),
   'oidcc-scope-email': returnsClaims({ scope: 'openid email' }, email),
   'oidcc-scope-address': async (rp) => rp.expectError(await rp.authorize({ scope: 'openid address' }), 'invalid_scope'),
@@ -200,15 +179,12 @@ export const modules = {
   'oidcc-ui-locales': succeeds({ ui_locales: 'se' }),
   'oidcc-claims-locales': succeeds({ claims_locales: 'se' }),
   'oidcc-ensure-request-with-acr-values-succeeds': succeeds({ acr_values: '1 2' }),
-  'oidcc-codereuse': codeReuse(0),
-  'oidcc-codereuse-30seconds': codeReuse(30),
   'oidcc-ensure-registered-redirect-uri': async (rp) => {
     const { page, via } = await rp.authorize({ redirect_uri: 'https://rp.example/unregistered' });
     // The user sees the error on a page, and is not redirected.
     expect({ via, status: page.status }).toEqual({ via: undefined, status: 400 });
     expect(page.html).toContain('redirect_uri');
   },
-  'oidcc-ensure-post-request-succeeds': succeeds({}, { post: true }),
   'oidcc-request-uri-unsigned-supported-correctly-or-rejected-as-unsupported': async (rp) =>
     rp.expectError(await rp.authorize({ request_uri: 'https://rp.example/request.jwt' }), 'request_uri_not_supported'),
   'oidcc-unsigned-request-object-supported-correctly-or-rejected-as-unsupported': async (rp) =>
@@ -224,6 +200,39 @@ export const modules = {
     const target = rp.variant.responseType === 'id_token' ? 'id_token' : 'userinfo';
     await succeeds({ claims: JSON.stringify({ [target]: { name: { essential: true } } }) })(rp);
   },
+} satisfies Modules;
+
+/** The modules that need an access token, which the response type `id_token` does not return. */
+export const userinfoModules = {
+  'oidcc-userinfo-get': userinfoReturnsClaims((token) => ({ headers: { Authorization: `Bearer ${token}` } })),
+  'oidcc-userinfo-post-header': userinfoReturnsClaims((token) => ({
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}` },
+  })),
+  'oidcc-userinfo-post-body': userinfoReturnsClaims((token) => ({
+    method: 'POST',
+    headers: {},
+    body: new URLSearchParams({ access_token: token }),
+  })),
+} satisfies Modules;
+
+/** The module whose request has no response type. Each plan therefore runs it in only one of its variants. */
+export const responseTypeMissing = {
+  'oidcc-response-type-missing': async (rp) => {
+    const { response_type: _, response_mode: __, ...params } = rp.requestOf();
+    const page = await rp.newBrowser().open(`${rp.server.origin}/connect/authorize?${new URLSearchParams(params)}`);
+    // The error is in a redirect to the client, which the test browser does not follow (status 0), or on a page.
+    expect(page.status === 0 ? page.url.searchParams.get('error') : page.html).toContain('invalid_request');
+  },
+} satisfies Modules;
+
+export const codeModules = {
+  'oidcc-ensure-request-without-nonce-succeeds-for-code-flow': async (rp) => {
+    await rp.expectTokens(await rp.authorize({ nonce: undefined }));
+  },
+  'oidcc-codereuse': codeReuse(0),
+  'oidcc-codereuse-30seconds': codeReuse(30),
+  'oidcc-ensure-post-request-succeeds': succeeds({}, { post: true }),
   'oidcc-refresh-token': async (rp) => {
     const scope = 'openid offline_access';
     const first = await rp.expectTokens(await rp.authorize({ scope, prompt: 'consent' }));
@@ -242,6 +251,14 @@ export const modules = {
   'oidcc-ensure-request-with-valid-pkce-succeeds': async (rp) => {
     await rp.expectTokens(await rp.authorize(pkce.challenge), { code_verifier: pkce.verifier });
   },
-} satisfies Record<string, Module>;
+} satisfies Modules;
 
-export type ModuleName = keyof typeof modules;
+export const secretInBody = {
+  // The variant of `rp` decides that the client sends its secret in the body of the token request.
+  'oidcc-server-client-secret-post': succeeds({}),
+} satisfies Modules;
+
+export const implicitModules = {
+  'oidcc-ensure-request-without-nonce-fails': async (rp) =>
+    rp.expectError(await rp.authorize({ nonce: undefined }), 'invalid_request'),
+} satisfies Modules;

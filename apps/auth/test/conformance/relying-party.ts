@@ -70,7 +70,6 @@ export interface Tokens {
   readonly idToken: string;
   readonly accessToken: string | undefined;
   readonly refreshToken: string | undefined;
-  readonly scope: string | undefined;
 }
 
 export type RelyingParty = ReturnType<typeof createRelyingParty>;
@@ -189,7 +188,6 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
       idToken,
       accessToken,
       refreshToken: tokenResponse.refresh_token as string | undefined,
-      scope: tokenResponse.scope as string | undefined,
     };
   };
 
@@ -215,7 +213,6 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
   return {
     server,
     variant,
-    client,
     newBrowser,
     requestOf,
     authorize,

@@ -1,5 +1,4 @@
 // Tests the service and its commands as separate processes, from the start with an empty database to SIGTERM.
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -9,6 +8,7 @@ import { join } from 'node:path';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
+import { type RunningProcess, startProcess } from '@bay-booking/testkit/process';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { migrationsDirectory } from '../../src/config.ts';
 import { encryptionKey, eventually, scopeBase, scopes } from '../auth-server.ts';
@@ -18,7 +18,7 @@ const appFolder = new URL('../..', import.meta.url).pathname;
 let database: TestDatabase;
 let port: number;
 let environment: Record<string, string>;
-const children = new Set<ChildProcess>();
+const processes: RunningProcess[] = [];
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -39,25 +39,15 @@ beforeAll(async () => {
   };
 });
 afterAll(async () => {
-  for (const child of children) child.kill('SIGKILL');
+  await Promise.all(processes.map((started) => started.stop('SIGKILL')));
   await database.drop();
 });
 
 function start(file: string, args: readonly string[] = [], env: Record<string, string> = environment) {
-  const child = spawn(process.execPath, [`src/${file}`, ...args], { cwd: appFolder, env });
-  children.add(child);
-  const output = { out: '', err: '' };
-  child.stdout.on('data', (chunk) => {
-    output.out += chunk;
-  });
-  child.stderr.on('data', (chunk) => {
-    output.err += chunk;
-  });
-  const ended = once(child, 'close').then(([code]) => {
-    children.delete(child);
-    return { code: code as number, ...output };
-  });
-  return { child, output, ended };
+  const started = startProcess(process.execPath, [`src/${file}`, ...args], { cwd: appFolder, env, stdio: 'pipe' });
+  processes.push(started);
+  const ended = started.ended.then((code) => ({ code, out: started.output(), err: started.errors() }));
+  return { child: started.child, ended };
 }
 const run = (file: string, args: readonly string[] = [], env = environment) => start(file, args, env).ended;
 
@@ -80,7 +70,7 @@ async function kidOfNewToken(): Promise<string> {
 
 describe('from an empty database', () => {
   test('the service becomes ready after the migration, signs with rotated keys, and stops at SIGTERM', async () => {
-    const { child, output, ended } = start('main.ts');
+    const { child, ended } = start('main.ts');
     await eventually(async () => (await health('live').catch(() => undefined)) === 200);
     expect(await health('ready')).toBe(503);
     expect((await fetch(`http://localhost:${port}/connect/jwks`)).status).toBe(503);
@@ -118,8 +108,9 @@ describe('from an empty database', () => {
     expect(listed.out).toMatch(new RegExp(`ES256 +retired +${before} `));
 
     child.kill('SIGTERM');
-    expect(await ended).toMatchObject({ code: 0, err: '' });
-    for (const line of output.out.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('level');
+    const { out, ...result } = await ended;
+    expect(result).toEqual({ code: 0, err: '' });
+    for (const line of out.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('level');
   }, 60_000);
 });
 
