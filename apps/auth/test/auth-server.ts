@@ -3,6 +3,8 @@ import type { Database } from '@bay-booking/service/database/database';
 import { loadOnce } from '@bay-booking/testkit/load-once';
 import { afterAll } from '@jest/globals';
 
+export { eventually } from '@bay-booking/testkit/wait';
+
 const system = await loadOnce<typeof import('./auth-system.ts')>(new URL('./auth-system.ts', import.meta.url));
 export const { audience, cheapHash, encryptionKey, quietLogger, scopeBase, scopes, serverGlobals, statusAndBody } =
   system;
@@ -22,20 +24,6 @@ export const startAuthServer: typeof system.startAuthServer = async (...options)
   closeFunctions.push(server.close);
   return server;
 };
-
-/**
- * Calls `read` every 20 ms until it returns a truthy value, for work that the server does after its response.
- * @throws {Error} when there is no such value after 50 s
- */
-export async function eventually<T>(read: () => Promise<T | undefined | false>): Promise<T> {
-  const limit = Date.now() + 50_000;
-  for (;;) {
-    const value = await read();
-    if (value) return value;
-    if (Date.now() > limit) throw new Error('the expected state was not reached within 50 s');
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
 
 /**
  * Changes the database as if all codes and refresh tokens had been used 1.1 s earlier. A second use less than a second

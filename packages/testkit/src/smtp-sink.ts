@@ -2,9 +2,9 @@
 // mail.
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import PostalMime from 'postal-mime';
 import { SMTPServer } from 'smtp-server';
+import { eventually } from './wait.ts';
 
 export interface ReceivedMail {
   readonly to: readonly string[];
@@ -56,15 +56,8 @@ export async function startSmtpSink() {
      * Waits for a mail to this address for which `matches` returns true. Returns the latest of these mails.
      * @throws {Error} when no such mail arrives within ten seconds
      */
-    mailTo: async (address: string, matches: (mail: ReceivedMail) => boolean = () => true) => {
-      const deadline = Date.now() + 10_000;
-      for (;;) {
-        const found = mails.findLast((mail) => mail.to.includes(address) && matches(mail));
-        if (found) return found;
-        if (Date.now() > deadline) throw new Error(`no such mail to ${address} has arrived`);
-        await sleep(20);
-      }
-    },
+    mailTo: (address: string, matches: (mail: ReceivedMail) => boolean = () => true) =>
+      eventually(async () => mails.findLast((mail) => mail.to.includes(address) && matches(mail)), 10_000),
     /** Rejects every further mail with this SMTP code. */
     rejectWith: (code: number) => {
       rejectionCode = code;
