@@ -315,7 +315,7 @@ describe('a service account rotates a token', () => {
     return { browser, form, shown, id, oldSecret, newCredentials: credentialsOn(shown) };
   };
 
-  test('the old secret still works for a day', async () => {
+  test('the old secret still works for a day, and then only the new one', async () => {
     const { id, oldSecret, newCredentials, browser } = await rotate('86400');
     expect(newCredentials.id).toBe(id);
     expect(newCredentials.secret).not.toBe(oldSecret);
@@ -328,6 +328,12 @@ describe('a service account rotates a token', () => {
       [id],
     );
     expect(Math.abs(rows[0].left - 86_400)).toBeLessThan(60);
+    await portal.server.db.raw(
+      'update client_secret set expires_at = now() where client_id = ? and expires_at is not null',
+      [id],
+    );
+    expect(await portal.requestToken(id, oldSecret)).toMatchObject({ status: 401 });
+    expect(await portal.requestToken(id, newCredentials.secret)).toMatchObject({ status: 200 });
   });
 
   test('the lifetime begins anew with as many days, and so do the reminders', async () => {
