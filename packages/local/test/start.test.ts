@@ -290,6 +290,7 @@ describe('the launcher prints one line for each error and exits with code 1', ()
   });
 
   test('if the database server cannot be reached', async () => {
+    await stopSystem();
     const launcher = start({ env: { DATABASE_SERVER_URL: 'postgres://postgres:x@127.0.0.1:1/postgres' } });
     expect(await launcher.ended).toBe(1);
     expect(launcher.errors()).toMatch(
