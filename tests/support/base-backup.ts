@@ -29,7 +29,8 @@ export async function baseBackup(database: DatabaseServer, target: string): Prom
     await session.query("select pg_backup_start('base', true)");
     await mkdir(target, { mode: 0o700 });
     for (const name of await readdir(database.dataPath)) {
-      if (!excludedFiles.has(name)) await run('cp', ['-a', join(database.dataPath, name), target]);
+      if (!excludedFiles.has(name))
+        await run('cp', ['-a', join(database.dataPath, name), target]).catch(throwUnlessVanished);
     }
     // With `false`, PostgreSQL does not wait until it has archived the write-ahead log.
     const { rows } = await session.query('select labelfile from pg_backup_stop(false)');
@@ -41,6 +42,12 @@ export async function baseBackup(database: DatabaseServer, target: string): Prom
   for (const name of emptyFolders) await mkdir(join(target, name));
   // The name '' stands for the folder `target` itself.
   for (const name of ['', 'backup_label', ...emptyFolders]) await chown(join(target, name), owner.uid, owner.gid);
+}
+
+/** PostgreSQL may delete a file while it is copied. The write-ahead log then has the deletion, or nobody needs the file. */
+function throwUnlessVanished(error: Error & { readonly stderr?: string }): void {
+  const lines = error.stderr?.trim().split('\n') ?? [''];
+  if (!lines.every((line) => line.endsWith(': No such file or directory'))) throw error;
 }
 
 /** Writes the empty file that makes PostgreSQL start as a standby server, or recover from the archive. */
