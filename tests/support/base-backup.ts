@@ -44,7 +44,7 @@ export async function baseBackup(database: DatabaseServer, target: string): Prom
   for (const name of ['', 'backup_label', ...emptyFolders]) await chown(join(target, name), owner.uid, owner.gid);
 }
 
-/** PostgreSQL may delete a file while it is copied. The write-ahead log then has the deletion, or nobody needs the file. */
+/** PostgreSQL may delete a file while the folder is copied. The write-ahead log has what the copy needs. */
 function throwUnlessVanished(error: Error & { readonly stderr?: string }): void {
   const lines = error.stderr?.trim().split('\n') ?? [''];
   if (!lines.every((line) => line.endsWith(': No such file or directory'))) throw error;
