@@ -93,7 +93,7 @@ async function measureBookings(): Promise<Sample[]> {
     const { databaseUrl, operations } = await loadBookings(name, release, dataset);
     services.push({ target: await startTarget(() => startBookings(name, release, databaseUrl, issuer)), operations });
   }
-  // In the database of the service, the writes of the peers would slow the service down, but not the earlier release.
+  // The peers have a database of their own: their writes would slow down the service, but not the earlier release.
   const ofPeers = await loadBookings('peers', thisRelease, datasetOf(size));
   const others: Measured[] = [];
   for (const peer of peers) {

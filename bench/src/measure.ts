@@ -46,7 +46,7 @@ export type Pair = readonly [target: Target, operation: Operation];
 export interface RunOptions {
   readonly rounds: number;
   readonly seconds: number;
-  /** Before, V8 compiles on the core of the target, and 95 % of requests take 12 ms or less instead of 6. */
+  /** While V8 still compiles on the core of the target, 95 % of requests take up to 12 ms instead of 6. */
   readonly warmUpSeconds: number;
   /** The process id of PostgreSQL. */
   readonly postmaster: number;

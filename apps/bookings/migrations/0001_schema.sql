@@ -145,8 +145,8 @@ create table booking (
     facility_id with =
   ) deferrable
 ) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
--- Counts all bookings of a facility. It has a tenth of the size of another index: a million are counted in 75 ms, with
--- the others alone in 290.
+-- Counts the bookings of a facility. This index is a tenth of the size of the others, so PostgreSQL counts a million
+-- bookings in 75 ms instead of 290.
 create index booking_by_facility on booking (facility_id);
 -- Searches and totals of a facility by time, and upcoming bookings, from the index alone.
 create index booking_by_time on booking (facility_id, start_date, id) include (end_date);

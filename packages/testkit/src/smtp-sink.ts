@@ -57,7 +57,11 @@ export async function startSmtpSink() {
      * @throws {Error} when no such mail arrives within ten seconds
      */
     mailTo: (address: string, matches: (mail: ReceivedMail) => boolean = () => true) =>
-      eventually(async () => mails.findLast((mail) => mail.to.includes(address) && matches(mail)), 10_000),
+      eventually(async () => mails.findLast((mail) => mail.to.includes(address) && matches(mail)), 10_000).catch(
+        (cause) => {
+          throw new Error(`no such mail to ${address} has arrived`, { cause });
+        },
+      ),
     /** Rejects every further mail with this SMTP code. */
     rejectWith: (code: number) => {
       rejectionCode = code;

@@ -86,7 +86,7 @@ export async function createAccountManagement(options: {
   readonly config: AuthConfig;
   readonly audit: Pick<Audit, 'log'>;
   readonly readToken: TokenReader;
-  /** What a token needs. */
+  /** The audience and the scope that a token must have. */
   readonly needed: ResourceServer['management'];
   readonly sendLogoutTokens: () => void;
   readonly services: ActionServices;

@@ -78,27 +78,24 @@ export async function findFacilities(on: Queryable, facilities: readonly string[
   return [...found].toSorted();
 }
 
+type ByAlias = [userAlias: string, limit: number];
+type ByBookings = [bookingIds: readonly string[]];
+
 /** Finds bookings with this alias, at most `limit`. */
-export const findByAlias = idFinder<[userAlias: string, limit: number]>(
+export const findByAlias = idFinder<ByAlias>(
   'select id from booking where facility_id = any($1) and user_alias = $2 limit $3',
 );
 
 /** Finds those of the facilities that have a change of one of the bookings. */
-export const findKnownFacilities = idFinder<
-  [bookingIds: readonly string[]]
->(`select distinct facility_id as id from booking_change
+export const findKnownFacilities = idFinder<ByBookings>(`select distinct facility_id as id from booking_change
 where facility_id = any($1) and booking_id = any($2::uuid[]) order by id`);
 
 /** Finds those of the bookings that have a change at one of the facilities. */
-export const findKnownIds = idFinder<
-  [bookingIds: readonly string[]]
->(`select distinct booking_id as id from booking_change
+export const findKnownIds = idFinder<ByBookings>(`select distinct booking_id as id from booking_change
 where facility_id = any($1) and booking_id = any($2::uuid[])`);
 
 /** Finds bookings that had the alias before one of their changes, at most `limit`. */
-export const findByFormerAlias = idFinder<
-  [userAlias: string, limit: number]
->(`select distinct booking_id as id from booking_change
+export const findByFormerAlias = idFinder<ByAlias>(`select distinct booking_id as id from booking_change
 where facility_id = any($1) and before is not null and before ->> 'userAlias' = $2 limit $3`);
 
 export const findLatestChanges = (tx: Transaction, facilityId: string, ids: readonly string[]) =>
@@ -115,9 +112,7 @@ const erase = `update booking_change set before = ${erased('before')}, after = $
 where facility_id = $1 and booking_id = any($2::uuid[]) and ${isPersonal}`;
 
 /** Finds those of the bookings that have personal data in a change at one of the facilities. */
-export const findPersonal = idFinder<
-  [bookingIds: readonly string[]]
->(`select distinct booking_id as id from booking_change
+export const findPersonal = idFinder<ByBookings>(`select distinct booking_id as id from booking_change
 where facility_id = any($1) and booking_id = any($2::uuid[]) and ${isPersonal}`);
 
 export const eraseChanges = (tx: Transaction, facilityId: string, ids: readonly string[]): void =>

@@ -23,8 +23,8 @@ export type OpeningHoursStore = ReturnType<typeof createOpeningHoursStore>;
 
 export function createOpeningHoursStore(db: Database) {
   return {
-    find: async (facilityIds: readonly string[], locationId: string): Promise<HoursRow | undefined> =>
-      await queryOne<HoursRow>(db, findHours, [facilityIds, locationId]),
+    find: (facilityIds: readonly string[], locationId: string): Promise<HoursRow | undefined> =>
+      queryOne<HoursRow>(db, findHours, [facilityIds, locationId]),
 
     /**
      * Sets the opening hours of a location, unless `check` throws an error.

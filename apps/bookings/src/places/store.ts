@@ -72,8 +72,8 @@ export function createPlacesStore(db: Queryable) {
       page: PageRequest,
     ) => queryPage<LocationRow>(db, locations, [facilities, facilityIds ?? null, ids ?? null], page),
 
-    findLocation: async (facilities: readonly string[], id: string): Promise<LocationRow | undefined> =>
-      await queryOne<LocationRow>(db, findLocation, [facilities, id]),
+    findLocation: (facilities: readonly string[], id: string): Promise<LocationRow | undefined> =>
+      queryOne<LocationRow>(db, findLocation, [facilities, id]),
 
     findBays: (
       facilities: readonly string[],

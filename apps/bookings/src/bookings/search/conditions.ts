@@ -60,7 +60,7 @@ function timeConditions({ kind, start, end }: TimeFilter, bayIds: readonly strin
   if (kind === 'within')
     return [
       condition('start_date >= ?::timestamptz', instantText(start)),
-      // Follows from the third condition, but limits the range of the index.
+      // This condition follows from the next one, but limits the range of the index.
       condition('start_date <= ?::timestamptz', instantText(end)),
       condition('end_date <= ?::timestamptz', instantText(end)),
     ];
