@@ -20,28 +20,20 @@ import {
   type RejectRequest,
   trustIssuerHost,
 } from './http/corrected-request.ts';
-import { allowCrossOrigin } from './http/cors.ts';
 import { handleError } from './http/errors.ts';
-import { createRateLimit } from './http/rate-limit.ts';
 import { startLoops } from './jobs.ts';
 import { createAccountManagement, rejectOperator } from './management/management.ts';
 import { countEvents, observeKeys } from './metrics.ts';
 import { createConsentGrants } from './oidc/authorization/consent-grants.ts';
 import { createDeviceSignIn } from './oidc/authorization/device-sign-in.ts';
 import { createInteractions } from './oidc/authorization/interactions.ts';
+import { createRateLimit } from './oidc/clients/policy.ts';
 import { createTokenReader } from './oidc/endpoints/bearer-token.ts';
+import { allowCrossOrigin } from './oidc/endpoints/cors.ts';
 import { peopleRoutes } from './oidc/endpoints/people.ts';
 import { createRejectRequest, readForms } from './oidc/endpoints/rewritten-requests.ts';
 import { createUserinfo } from './oidc/endpoints/userinfo.ts';
-import {
-  listedPath,
-  machinePaths,
-  methodsOf,
-  openPaths,
-  pagePaths,
-  protocolPaths,
-  routeTemplate,
-} from './oidc/paths.ts';
+import { machinePaths, methodsOf, protocolPaths, routeTemplate } from './oidc/paths.ts';
 import { createProvider } from './oidc/provider.ts';
 import { createProviderManager, type ProviderManager } from './oidc/provider-manager.ts';
 import type { ProviderOptions } from './oidc/provider-options.ts';
@@ -230,7 +222,7 @@ function mountHandlers(
   /** Programs send many requests to these paths, which therefore skip the routers that follow. */
   const serveDirectly: RequestHandler = (request, response, next) =>
     machinePaths.has(request.path) ? serveProtocol(request, response, next) : next();
-  app.use(allowCrossOrigin({ listedPath, methodsOf, pagePaths, openPaths }));
+  app.use(allowCrossOrigin);
   app.use(dropEmptyParameters(new Set(methodsOf.keys())));
   app.use(readForms(reject));
   app.use(serveDirectly);

@@ -2,7 +2,8 @@
 // because a client could otherwise create an unlimited number of time series.
 import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
-import type { Audit, AuditEvent } from './audit/audit.ts';
+import type { Audit } from './audit/audit.ts';
+import type { AuditEvent } from './audit/store.ts';
 import { grantTypes } from './oidc/clients/schema.ts';
 import type { SigningKey } from './signing-keys/store.ts';
 

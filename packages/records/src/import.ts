@@ -35,7 +35,7 @@ export interface ChangeRequest {
   /** Undefined for a command. */
   readonly requestId?: string;
   readonly dryRun: boolean;
-  /** Undefined for a dry run, which stores no response. */
+  /** Only a POST has one. Undefined for a dry run, which stores no response. */
   readonly key?: KeyedRequest | undefined;
 }
 

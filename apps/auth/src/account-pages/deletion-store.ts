@@ -1,7 +1,7 @@
 // Deletes an account with everything that names the person, also in the audit trail, the outbox and invitations.
 import { type Database, type Queryable, query, queryOne, transaction } from '@bay-booking/service/database/database';
 import type { Account } from '../accounts/store.ts';
-import { type AuditEvent, storeEvents } from '../audit/audit.ts';
+import { type AuditEvent, storeEvents } from '../audit/store.ts';
 import { findSolelyOwned, lockMembers, type OwnedFacility } from '../facilities/membership-store.ts';
 import { canonicalName } from '../input/username.ts';
 import { endAccess } from '../interaction/sign-in/session-store.ts';

@@ -8,7 +8,7 @@ import {
   queryOne,
   type Transaction,
 } from '@bay-booking/service/database/database';
-import { isoTime, withoutNulls } from '../audit/operator-store.ts';
+import { isoTime, withoutNulls } from '../audit/store.ts';
 import { lockout } from '../config.ts';
 import { accountCounter } from '../guard/failures-store.ts';
 import { canonicalName } from '../input/username.ts';

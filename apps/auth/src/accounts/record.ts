@@ -5,8 +5,14 @@ import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { findRepeated, outcomeOf, type RecordKind, type RecordOutcome, toWrite } from '@bay-booking/records/record';
 import { type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
 import pLimit from 'p-limit';
-import type { AuditEvent } from '../audit/audit.ts';
-import { findDeleted, findMissing, skipped, storeOperatorEvents, withoutNulls } from '../audit/operator-store.ts';
+import {
+  type AuditEvent,
+  findDeleted,
+  findMissing,
+  skipped,
+  storeOperatorEvents,
+  withoutNulls,
+} from '../audit/store.ts';
 import { findWithoutOwner, lockMembers, type OwnedFacility, writeMemberships } from '../facilities/membership-store.ts';
 import { canonicalName, lookalikeIn } from '../input/username.ts';
 import { isEmailAddress } from './field-rules.ts';

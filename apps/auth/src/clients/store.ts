@@ -2,7 +2,7 @@
 import { isStorable } from '@bay-booking/common/text';
 import { type Database, jsonText, type Queryable, query, queryOne } from '@bay-booking/service/database/database';
 import { hashSecret, randomToken } from '@bay-booking/service/secret-box';
-import { isoTime } from '../audit/operator-store.ts';
+import { isoTime } from '../audit/store.ts';
 import type { Membership } from '../facilities/roles.ts';
 import { type ClientState, type StoredClient, usesSecret } from './metadata.ts';
 

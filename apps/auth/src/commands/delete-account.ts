@@ -4,7 +4,7 @@ import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config'
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { withDatabase } from '@bay-booking/service/with-database';
 import { deleteAccount } from '../account-pages/deletion-store.ts';
-import { storeEvents } from '../audit/audit.ts';
+import { storeEvents } from '../audit/store.ts';
 
 runCommand(async () => {
   const [id, ...rest] = process.argv.slice(2);

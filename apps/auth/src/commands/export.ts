@@ -4,7 +4,7 @@ import { exportFile } from '@bay-booking/records/commands';
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { withDatabase } from '@bay-booking/service/with-database';
-import { storeEvents } from '../audit/audit.ts';
+import { storeEvents } from '../audit/store.ts';
 import { migrationsDirectory } from '../config.ts';
 import { createAccountRecords, credentialsExported } from '../management/management.ts';
 

@@ -4,7 +4,7 @@
 import { integer, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { withDatabase } from '@bay-booking/service/with-database';
-import { deleteOldEvents } from '../audit/audit.ts';
+import { deleteOldEvents } from '../audit/store.ts';
 
 runCommand(async () => {
   const { url, days } = readConfig(process.env, {

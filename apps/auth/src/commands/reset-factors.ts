@@ -14,7 +14,7 @@ import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { withDatabase } from '@bay-booking/service/with-database';
 import { createAccountStore } from '../accounts/store.ts';
-import { storeEvents } from '../audit/audit.ts';
+import { storeEvents } from '../audit/store.ts';
 import { resetFactors } from '../interaction/reset-factors.ts';
 import { addEmail } from '../outbox/mailer.ts';
 

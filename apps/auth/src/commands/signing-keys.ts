@@ -13,7 +13,7 @@ import {
 } from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { withDatabase } from '@bay-booking/service/with-database';
-import { storeEvents } from '../audit/audit.ts';
+import { storeEvents } from '../audit/store.ts';
 import { createFactorStore } from '../factors/store.ts';
 import { reencryptEmails } from '../outbox/mailer.ts';
 import { createKeyStore, keyPublishDelaySeconds } from '../signing-keys/store.ts';

@@ -5,7 +5,7 @@ import { atPointer } from '@bay-booking/common/validation';
 import { createReads, outcomeOf, type RecordKind, toWrite } from '@bay-booking/records/record';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
-import { findDeleted, storeOperatorEvents } from '../audit/operator-store.ts';
+import { findDeleted, storeOperatorEvents } from '../audit/store.ts';
 
 const timeZone = { ...textSchema, format: 'time-zone' } as const;
 const schema = responseSchema({ id: idSchema, name: nameSchema, timeZone, disabled: { type: 'boolean' } });

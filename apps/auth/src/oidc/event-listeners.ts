@@ -2,7 +2,8 @@
 import { noteCause, type RequestLocals } from '@bay-booking/service/http/app';
 import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
-import type { Audit, AuditEvent } from '../audit/audit.ts';
+import type { Audit } from '../audit/audit.ts';
+import type { AuditEvent } from '../audit/store.ts';
 import { errorLabel } from '../metrics.ts';
 import { removeCode } from './authorization/implicit-flow.ts';
 import { ownMetadataOf } from './clients/registered-client.ts';

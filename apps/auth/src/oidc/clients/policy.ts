@@ -3,7 +3,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { addressKey } from '../../guard/keys.ts';
-import type { RateLimit } from '../../http/rate-limit.ts';
 import type { ProviderOptions } from '../provider-options.ts';
 import { type AuthorizationQuery, requestState } from '../request-state.ts';
 import { normaliseScope, offlineAccess, splitScope } from '../scopes.ts';
@@ -81,6 +80,38 @@ function limitRequests(ctx: KoaContextWithOIDC, client: RegisteredClient, limit:
   if (waitSeconds === 0) return;
   ctx.set('Retry-After', String(waitSeconds));
   throw new errors.InvalidRequest('too many token requests from this client, try again later', 429);
+}
+
+/** Limits the memory. Above it, the count of the client that has been idle for the longest time is deleted. */
+const maxClients = 10_000;
+
+/**
+ * Counts one request under a client id, with the address for a public client. Returns 0 if it is allowed, or else the
+ * seconds until a request is allowed again.
+ */
+export type RateLimit = (clientKey: string) => number;
+
+/**
+ * Limits the requests of each client to this process. 0 means no limit. A new count begins with each full minute of the
+ * clock. rate-limiter-flexible is not used, because oidc-provider needs the result synchronously.
+ */
+export function createRateLimit(perMinute: number, now: () => number = Date.now): RateLimit {
+  let minute = 0;
+  let counts = new Map<string, number>();
+  return (clientKey) => {
+    if (perMinute === 0) return 0;
+    const currentMinute = Math.floor(now() / 60_000);
+    if (currentMinute !== minute) {
+      minute = currentMinute;
+      counts = new Map();
+    }
+    const count = (counts.get(clientKey) ?? 0) + 1;
+    // Deleting a key and setting it again moves it to the end.
+    counts.delete(clientKey);
+    if (counts.size >= maxClients) counts.delete(counts.keys().next().value as string);
+    counts.set(clientKey, count);
+    return count > perMinute ? Math.max(1, Math.ceil(((minute + 1) * 60_000 - now()) / 1000)) : 0;
+  };
 }
 
 /**

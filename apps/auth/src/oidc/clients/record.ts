@@ -14,14 +14,7 @@ import {
   toWrite,
 } from '@bay-booking/records/record';
 import { query } from '@bay-booking/service/database/database';
-import {
-  findDeleted,
-  findDisabled,
-  findMissing,
-  isoTime,
-  skipped,
-  storeOperatorEvents,
-} from '../../audit/operator-store.ts';
+import { findDeleted, findDisabled, findMissing, isoTime, skipped, storeOperatorEvents } from '../../audit/store.ts';
 import { type ClientState, usesSecret } from '../../clients/metadata.ts';
 import { clientColumns, selectClients, writeClients } from '../../clients/store.ts';
 import { recordClientLifetimes } from '../../signing-keys/store.ts';

@@ -5,7 +5,7 @@ import { nameSchema, textSchema } from '@bay-booking/common/text';
 import type { Fields } from '@bay-booking/records/record';
 import { hashSecret } from '@bay-booking/service/secret-box';
 import type { FromSchema } from 'json-schema-to-ts';
-import { withoutNulls } from '../../audit/operator-store.ts';
+import { withoutNulls } from '../../audit/store.ts';
 import { accessLevels, type ClientState, clientSettingSchemas, usesSecret } from '../../clients/metadata.ts';
 import { splitScope } from '../scopes.ts';
 

@@ -5,7 +5,7 @@ import { ownMetadataOf, type RegisteredClient } from '../clients/registered-clie
 import { routes } from '../paths.ts';
 import type { ProviderOptions } from '../provider-options.ts';
 import type { Next } from '../request-state.ts';
-import { createAccessTokenVerifier, findActive, type VerifiedAccessToken } from '../tokens/access-token-verifier.ts';
+import { createAccessTokenVerifier, findActive, type VerifiedAccessToken } from './bearer-token.ts';
 
 export function registerJwtIntrospection(
   provider: Provider,

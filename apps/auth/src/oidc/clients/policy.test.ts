@@ -1,6 +1,6 @@
 // Tests the limit of token requests per minute.
 import { expect, test } from '@jest/globals';
-import { createRateLimit } from './rate-limit.ts';
+import { createRateLimit } from './policy.ts';
 
 // The function `limit` counts a request of a client. It returns 0 if the request is allowed, or else the seconds to
 // wait. The second argument of `createRateLimit` is a clock, which starts here at the beginning of a minute. `limit`

@@ -1,9 +1,56 @@
-// Locks records, stores and lists the audit events of their changes, and finds what they refer to.
+// Stores and deletes audit events (table `audit_event`), with those of operators, who change records: locks the records,
+// lists their events and finds what they refer to.
 import { textSchema } from '@bay-booking/common/text';
 import type { Fields, RecordEvent } from '@bay-booking/records/record';
-import { type Queryable, query } from '@bay-booking/service/database/database';
+import { type Database, jsonText, type Queryable, query } from '@bay-booking/service/database/database';
 import { canonicalName } from '../input/username.ts';
-import { storeEvents } from './audit.ts';
+
+export interface AuditEvent extends RecordEvent {
+  /** The IP address from which the request came. */
+  readonly address?: string | undefined;
+}
+
+export type TimedEvent = AuditEvent & { readonly at?: Date };
+
+/** Stores events of now, or of their time `at`, in one statement. */
+export async function storeEvents(on: Queryable, events: readonly TimedEvent[]): Promise<void> {
+  const rows = events.map((event) => ({
+    at: event.at ?? null,
+    kind: event.kind,
+    account_id: event.accountId ?? null,
+    client_id: event.clientId ?? null,
+    facility_id: event.facilityId ?? null,
+    address: event.address ?? null,
+    email_key: typeof event.detail?.email === 'string' ? canonicalName(event.detail.email) : null,
+    detail: event.detail ?? {},
+  }));
+  await query(
+    on,
+    `insert into audit_event (at, kind, account_id, client_id, facility_id, address, email_key, detail)
+     select coalesce(at, clock_timestamp()), kind, account_id, client_id, facility_id, address, email_key, detail
+       from jsonb_to_recordset($1::jsonb)
+           as e (at timestamptz, kind text, account_id text, client_id text, facility_id text, address text,
+                 email_key text, detail jsonb)`,
+    [jsonText(rows)],
+  );
+}
+
+/** No statement runs for long. */
+const deletedPerStatement = 5_000;
+
+/** Deletes old events and returns their number. Only the database role that owns the table can delete events. */
+export async function deleteOldEvents(db: Database, days: number): Promise<number> {
+  for (let total = 0; ; ) {
+    const rows = await query(
+      db,
+      `delete from audit_event where id = any (array(
+         select id from audit_event where at < now() - make_interval(days => $1) order by id limit $2)) returning 1`,
+      [days, deletedPerStatement],
+    );
+    total += rows.length;
+    if (rows.length < deletedPerStatement) return total;
+  }
+}
 
 /** An arbitrary number that no other lock uses. */
 const lockKey = 4_206_912_023;
