@@ -1,5 +1,5 @@
 // Types of import files, for the tests that write them.
-import type { AccountInput } from '../src/accounts/record-schema.ts';
+import type { AccountInput } from '../src/accounts/record-store.ts';
 import type { ImportedClient } from '../src/oidc/clients/stored-client.ts';
 
 interface ImportedFacility {

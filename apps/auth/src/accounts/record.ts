@@ -18,15 +18,20 @@ import { canonicalName, lookalikeIn } from '../input/username.ts';
 import { isEmailAddress } from './field-rules.ts';
 import { validateNewPassword } from './password-policy.ts';
 import { hashPassword, verifyPassword } from './passwords.ts';
-import { type AccountInput, accountSchema, type HashedCodes, role, type StoredCredentials } from './record-schema.ts';
 import {
+  type AccountInput,
   type AccountRow,
   accountReads,
   accountRecordOf,
+  accountSchema,
+  completeAccount,
   findAccount,
   findTakenUsernames,
+  type HashedCodes,
   readAccount,
   recordColumns,
+  role,
+  type StoredCredentials,
   selectAccounts,
   writeAccounts,
 } from './record-store.ts';
@@ -134,7 +139,7 @@ export function createAccountKind({
       const outcomes = await Promise.all(
         records.map(async (record) => {
           const before = stored.get(record.id);
-          const account = complete(record, before, keep);
+          const account = completeAccount(record, before, keep);
           const { memberships = [] } = record;
           const isDeleted = deleted.has(record.id);
           const problems = [
@@ -218,27 +223,6 @@ async function hashNew(record: AccountInput, stored: string | null): Promise<{ n
   const weakness = await validateNewPassword(password, [name, email, person]);
   await setImmediate();
   return weakness === undefined ? { newHash: await hashPassword(password) } : { weakness };
-}
-
-/** The kind stays in a PUT too. */
-function complete(record: AccountInput, stored: AccountRow | undefined, keep: boolean): AccountRow {
-  const kept: Partial<AccountRow> = keep ? (stored ?? {}) : {};
-  const { id, username: name_, name = kept.name ?? null, email = kept.email ?? null } = record;
-  const isSameEmail = canonicalName(email ?? '') === canonicalName(kept.email ?? '');
-  const memberships = record.memberships ?? kept.memberships ?? [];
-  return {
-    id,
-    username: name_,
-    name,
-    email,
-    // A new address is not verified, unless the record says so.
-    emailVerified: record.emailVerified ?? (kept.emailVerified === true && isSameEmail),
-    kind: record.kind ?? stored?.kind ?? 'user',
-    roles: record.roles ?? kept.roles ?? [],
-    disabled: record.disabled ?? kept.disabled ?? false,
-    memberships: memberships.toSorted((a, b) => (a.facilityId < b.facilityId ? -1 : 1)),
-    passwordHash: record.newHash ?? record.passwordHash ?? stored?.passwordHash ?? null,
-  };
 }
 
 /** A role is undefined if the account had or has none at the facility. */

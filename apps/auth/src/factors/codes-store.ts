@@ -1,7 +1,7 @@
 // Stores and uses up the codes of second factors: the secrets of authenticator apps, and recovery codes.
 import { type Database, type Queryable, query, queryOne } from '@bay-booking/service/database/database';
 import { createSecretBox } from '@bay-booking/service/secret-box';
-import type { HashedCodes } from '../accounts/record-schema.ts';
+import type { HashedCodes } from '../accounts/record-store.ts';
 import { hashRecoveryCode, stepOfCode } from './codes.ts';
 
 /** Whether the account $1 has a second factor. */

@@ -3,7 +3,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import { renderSVG } from 'uqr';
 import { hashWithSalt } from '../accounts/passwords.ts';
-import type { HashedCodes } from '../accounts/record-schema.ts';
+import type { HashedCodes } from '../accounts/record-store.ts';
 import { readCode } from '../input/typed-code.ts';
 
 const issuer = 'Bay Booking';

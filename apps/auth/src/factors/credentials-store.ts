@@ -3,7 +3,7 @@ import { atPointer, type Formats, type PointerError } from '@bay-booking/common/
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { isPasswordHash } from '../accounts/passwords.ts';
 import type { AccountCredentials } from '../accounts/record.ts';
-import type { AccountInput } from '../accounts/record-schema.ts';
+import type { AccountInput } from '../accounts/record-store.ts';
 import { hashRecoveryCodes } from './codes.ts';
 import { decryptSecret, encryptSecret, findSecret, storeRecoveryCodes } from './codes-store.ts';
 import { isPublicKey } from './passkeys.ts';
