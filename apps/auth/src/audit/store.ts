@@ -1,4 +1,4 @@
-// Stores and deletes audit events (table `audit_event`), with those of operators, who change records: locks the records,
+// Stores and deletes audit events (table `audit_event`). For operators, who change records, also locks the records,
 // lists their events and finds what they refer to.
 import { textSchema } from '@bay-booking/common/text';
 import type { Fields, RecordEvent } from '@bay-booking/records/record';

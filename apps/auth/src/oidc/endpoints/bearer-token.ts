@@ -1,5 +1,5 @@
-// Verifies the access tokens that this server issued (RFC 9068 section 4), reads those of requests to our own endpoints,
-// and sends error responses (RFC 6750 section 3, RFC 9449 section 7).
+// Verifies access tokens of this server (RFC 9068 section 4), reads those of requests to our own endpoints, and sends
+// error responses (RFC 6750 section 3, RFC 9449 section 7).
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
 import type { Request, RequestHandler, Response } from 'express';
 import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose';
