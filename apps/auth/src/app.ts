@@ -5,7 +5,7 @@ import { createHttpApp } from '@bay-booking/service/http/app';
 import { createReadiness, databaseCheck } from '@bay-booking/service/http/readiness';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
-import { createOutboundClient } from '@bay-booking/service/outbound/client';
+import { createOutboundClient } from '@bay-booking/service/outbound';
 import { type Express, type RequestHandler, Router } from 'express';
 import { createAudit } from './audit/audit.ts';
 import { createClientStore } from './clients/store.ts';

@@ -5,7 +5,7 @@ import { connectDatabase, type Database, query } from '@bay-booking/service/data
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { Criteria } from '../src/bookings/search/conditions.ts';
+import type { Criteria } from '../src/bookings/search/filters.ts';
 import { createSearchStore } from '../src/bookings/search/store.ts';
 import { bookingState } from '../src/bookings/storage/columns.ts';
 import { recount } from '../src/changes/recount.ts';

@@ -1,6 +1,6 @@
 // Reads a service's configuration from environment variables (docs/behaviour.md, "Configuration"). All errors are
 // reported together. An empty variable counts as unset.
-import { createNetworkCheck } from './outbound/addresses.ts';
+import { createNetworkCheck } from './outbound.ts';
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';

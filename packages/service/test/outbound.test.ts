@@ -2,8 +2,7 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { isPublicAddress } from '../src/outbound/addresses.ts';
-import { createOutboundClient, type OutboundClient, type OutboundRequest } from '../src/outbound/client.ts';
+import { createOutboundClient, isPublicAddress, type OutboundClient, type OutboundRequest } from '../src/outbound.ts';
 
 /** `maxBytes: 0` discards the body of the response. */
 const post: OutboundRequest = { method: 'POST', body: '{}', timeout: 1_000, maxBytes: 0 };
@@ -118,7 +117,7 @@ describe('a request', () => {
     jest.unstable_mockModule('node:dns/promises', () => ({
       lookup: async () => [{ address: addresses.shift(), family: 4 }],
     }));
-    const { createOutboundClient } = await import('../src/outbound/client.ts');
+    const { createOutboundClient } = await import('../src/outbound.ts');
     const rebound = createOutboundClient({ allowNetworks: ['127.0.0.1/32'] });
     const url = `http://changing.test:${port}/`;
     expect(await rebound.request(url, post)).toMatchObject({ status: 204 });

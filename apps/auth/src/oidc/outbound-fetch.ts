@@ -1,5 +1,5 @@
 // Sends oidc-provider's requests with our client, which rejects IP addresses in private networks.
-import type { OutboundClient } from '@bay-booking/service/outbound/client';
+import type { OutboundClient } from '@bay-booking/service/outbound';
 
 const timeoutMs = 2_500;
 /** oidc-provider sends POST only for logout tokens, and does not read the response. */

@@ -1,7 +1,7 @@
 // Lists what a provider uses.
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
-import type { OutboundClient } from '@bay-booking/service/outbound/client';
+import type { OutboundClient } from '@bay-booking/service/outbound';
 import type { Audit } from '../audit/audit.ts';
 import type { ClientStore } from '../clients/store.ts';
 import type { AuthConfig } from '../config.ts';

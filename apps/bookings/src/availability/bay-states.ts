@@ -6,8 +6,8 @@ import {
   queryOne,
   type Transaction,
 } from '@bay-booking/service/database/database';
-import { findSchedule } from '../opening-hours/cached-schedule.ts';
 import type { OpeningHours } from '../opening-hours/hours.ts';
+import { findSchedule } from '../opening-hours/store.ts';
 import { type Interval, intervalOf, type Period } from '../time/interval.ts';
 import type { BayState } from './rule.ts';
 

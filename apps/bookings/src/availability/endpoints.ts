@@ -1,7 +1,7 @@
 // Describes and handles GET /api/booking-availability (docs/behaviour.md, "Availability").
 
 import { findLengthErrors, parseDates } from '@bay-booking/common/date-times';
-import { type EndpointResponse, namedSchema } from '@bay-booking/common/endpoint';
+import { type EndpointResponse, namedSchema, responseSchema } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { textSchema } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
@@ -9,7 +9,15 @@ import type { Database } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { Caller } from '../auth/caller.ts';
 import { badRequest, problemOf, problemsOf } from '../errors.ts';
-import { defineEndpoint, type EndpointServices, pageSuccess, string } from '../http/endpoint-parts.ts';
+import {
+  dateTimeSchema as dateTime,
+  defineEndpoint,
+  type EndpointServices,
+  idsSchema,
+  noLinksSchema,
+  pageSuccess,
+  string,
+} from '../http/endpoint-parts.ts';
 import {
   defaultPageSizes,
   type ListRequest,
@@ -18,8 +26,7 @@ import {
   listSchema,
   pageRequest,
 } from '../http/pagination.ts';
-import { dateTimeSchema as dateTime, idsSchema, noLinksSchema, responseSchema } from '../http/schemas.ts';
-import { bayExample } from '../places/resource.ts';
+import { bayExample } from '../places/place.ts';
 import type { BayRow, PlacesStore } from '../places/store.ts';
 import { type Interval, timesOf } from '../time/interval.ts';
 import { readBayStatesWithoutReasons, readClock } from './bay-states.ts';

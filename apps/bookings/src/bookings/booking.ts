@@ -10,8 +10,8 @@ import type { Reservation } from '../availability/reservation.ts';
 import type { BookingState } from '../changes/log.ts';
 import { apiError } from '../errors.ts';
 import type { Hold } from '../holds/hold.ts';
+import { dateTimeSchema as dateTime, editLinksSchema } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
-import { dateTimeSchema as dateTime, editLinksSchema } from '../http/schemas.ts';
 import {
   type Booking,
   type CreateField,

@@ -9,7 +9,8 @@ import type { EndpointServices } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { bookingItem } from './booking.ts';
-import { type BookingFilter, mergeSearch, type SearchBody, type SearchQuery } from './search/filter.ts';
+import type { BookingFilter } from './search/filters.ts';
+import { mergeSearch, type SearchBody, type SearchQuery } from './search/request.ts';
 import type { SearchResult, SearchStore } from './search/store.ts';
 
 export type ListServices = EndpointServices & { readonly searches: SearchStore; readonly catalogue: Catalogue };

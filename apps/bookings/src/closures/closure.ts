@@ -4,8 +4,8 @@ import { linkSchema, type MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { textSchema } from '@bay-booking/common/text';
 import type { FromSchema } from 'json-schema-to-ts';
+import { dateTimeSchema as dateTime, editLinksSchema, idsSchema } from '../http/endpoint-parts.ts';
 import { listQuerySchema, listSchema } from '../http/pagination.ts';
-import { dateTimeSchema as dateTime, editLinksSchema, idsSchema } from '../http/schemas.ts';
 
 /** Times are UTC with milliseconds, in the format of responses. Either `bayIds` or `locationId` is null. */
 export interface Closure extends Omit<Readonly<FromSchema<typeof closureSchema>>, '_links'> {

@@ -8,9 +8,16 @@ import { contentHash } from '@bay-booking/service/http/etag';
 import { Eta } from 'eta';
 import type { Express } from 'express';
 import { basePathOf } from '../http/request-path.ts';
-import { createPublicDocument } from '../openapi/public-document.ts';
-import { createAsset, css, immutable, javaScript, readIcon, readPageStyles } from '../openapi/reference/assets.ts';
-import { contentSecurityPolicy } from '../openapi/reference/page.ts';
+import {
+  contentSecurityPolicy,
+  createAsset,
+  createPublicDocument,
+  css,
+  immutable,
+  javaScript,
+  readIcon,
+  readPageStyles,
+} from '../openapi/public-document.ts';
 import { mountAssets, mountDocument } from '../openapi/routes.ts';
 
 export interface DaySheetOptions {

@@ -4,8 +4,7 @@ import { namedSchema } from '@bay-booking/common/endpoint';
 import { textSchema } from '@bay-booking/common/text';
 import { isUuid } from '../database/tagged-id.ts';
 import { badRequest, problemsOf } from '../errors.ts';
-import { defineEndpoint, type EndpointServices } from '../http/endpoint-parts.ts';
-import { idsSchema } from '../http/schemas.ts';
+import { defineEndpoint, type EndpointServices, idsSchema } from '../http/endpoint-parts.ts';
 import { type Erasure, maxErasedBookings } from './erase.ts';
 
 const eraseBookingsSchema = {

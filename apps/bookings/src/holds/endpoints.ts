@@ -8,8 +8,13 @@ import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { problemsOfReservation, validateReservation } from '../availability/reservation.ts';
 import { newTaggedId } from '../database/tagged-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
-import { defineEndpoint, type EndpointServices, sharedHeaders, string } from '../http/endpoint-parts.ts';
-import { dateTimeSchema as dateTime } from '../http/schemas.ts';
+import {
+  dateTimeSchema as dateTime,
+  defineEndpoint,
+  type EndpointServices,
+  sharedHeaders,
+  string,
+} from '../http/endpoint-parts.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
 import { type Hold, holdPath, holdResource, holdSeconds } from './hold.ts';
 import type { HoldStore } from './store.ts';

@@ -1,11 +1,11 @@
 // Defines what the descriptions of several endpoints share: headers, responses and fields.
-import { endpointDefiner, type Schema, type SuccessDescription } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
+import { endpointDefiner, responseSchema, type Schema, type SuccessDescription } from '@bay-booking/common/endpoint';
+import { linksSchema, type MakeLink } from '@bay-booking/common/links';
+import { textSchema } from '@bay-booking/common/text';
 import type { Idempotency } from '@bay-booking/service/idempotency';
 import type { AuditLog } from '../audit-log.ts';
 import type { Caller } from '../auth/caller.ts';
 import type { Config } from '../config.ts';
-import { responseSchema } from './schemas.ts';
 
 export const defineEndpoint = endpointDefiner<Caller>();
 
@@ -19,6 +19,16 @@ export interface EndpointServices {
 }
 
 export const string = { type: 'string' } as const;
+
+export const dateTimeSchema = { type: 'string', format: 'date-time' } as const;
+
+export const editLinksSchema = linksSchema('self', 'edit', 'delete');
+
+export const noLinksSchema = { type: 'object', additionalProperties: false, description: 'Empty.' } as const;
+
+export function idsSchema<const D extends string>(description: D) {
+  return { type: 'array', items: textSchema, minItems: 1, maxItems: 500, description } as const;
+}
 
 const etag = { ETag: { description: 'The version of the resource (RFC 9110).', schema: string } } as const;
 const location = {

@@ -1,9 +1,8 @@
 // Describes and handles GET /api/me, which returns what the access token allows.
-import { namedSchema } from '@bay-booking/common/endpoint';
+import { namedSchema, responseSchema } from '@bay-booking/common/endpoint';
 import { linksSchema } from '@bay-booking/common/links';
 import type { Caller } from '../auth/caller.ts';
-import { defineEndpoint, type EndpointServices, string } from '../http/endpoint-parts.ts';
-import { dateTimeSchema, responseSchema } from '../http/schemas.ts';
+import { dateTimeSchema, defineEndpoint, type EndpointServices, string } from '../http/endpoint-parts.ts';
 import type { Facility, PlacesStore } from '../places/store.ts';
 
 const path = '/api/me';

@@ -9,7 +9,7 @@ import { sufficientScopes } from '../auth/access-token.ts';
 import type { Caller } from '../auth/caller.ts';
 import { bookingItemExample, bookingItemSchema } from '../bookings/booking.ts';
 import { errorCatalogue } from '../errors.ts';
-import { editLinksSchema } from '../http/schemas.ts';
+import { editLinksSchema } from '../http/endpoint-parts.ts';
 import { documentedWebhooks } from '../webhooks/api/schema.ts';
 import { readDocument } from './reference/markdown.ts';
 

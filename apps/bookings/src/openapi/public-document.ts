@@ -1,4 +1,7 @@
-// Keeps a public document in memory and sends it, in gzip if the client accepts gzip.
+// Keeps pages, style sheets and scripts in memory and sends them, in gzip if the client accepts gzip.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { contentHash, isNotModified } from '@bay-booking/service/http/etag';
@@ -43,4 +46,51 @@ export async function sendDocument(request: Request, response: Response, documen
   } else if (request.acceptsEncodings('gzip') === 'gzip') {
     response.set('Content-Encoding', 'gzip').send(await document.compressed());
   } else response.send(document.content);
+}
+
+export interface Asset extends PublicDocument {
+  /** Contains a hash of the content, so browsers can cache the file. */
+  readonly path: string;
+}
+
+export const javaScript = 'text/javascript; charset=utf-8';
+export const css = 'text/css; charset=utf-8';
+
+/** The path of a file contains the hash of its content, so the content of a path never changes. */
+export const immutable = 'public, max-age=31536000, immutable';
+
+/** Below `folder`, the path has the hash of the content. */
+export function createAsset(name: string, contentType: string, content: string | Buffer, folder = '/docs/assets') {
+  const document = createPublicDocument(content, { 'Content-Type': contentType, 'Cache-Control': immutable });
+  return { ...document, path: `${folder}/${document.hash}/${name}` };
+}
+
+const sharedIcon = fileURLToPath(import.meta.resolve('@bay-booking/service/http/page-icon.svg'));
+const sharedStyles = fileURLToPath(import.meta.resolve('@bay-booking/service/http/page-styles.css'));
+const ownStyles = join(import.meta.dirname, 'reference/page.css');
+
+/** The day sheet has the same colours, header and icon as the documents. */
+export const readPageStyles = (): Asset =>
+  createAsset('page.css', css, Buffer.concat([readFileSync(sharedStyles), readFileSync(ownStyles)]));
+export const readIcon = (): Asset => createAsset('icon.svg', 'image/svg+xml', readFileSync(sharedIcon));
+
+/** The pages may use only this service and the authorization server. */
+export function contentSecurityPolicy({
+  baseUrl,
+  authIssuer,
+}: {
+  readonly baseUrl: string;
+  readonly authIssuer: string;
+}): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    // The style sheet of Swagger UI contains its icons as data URLs.
+    "img-src 'self' data:",
+    `connect-src 'self' ${new URL(baseUrl).origin} ${new URL(authIssuer).origin}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
 }

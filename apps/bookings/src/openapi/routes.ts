@@ -1,4 +1,7 @@
 // Serves the OpenAPI document, the API reference, the guide and the resource metadata (RFC 9728), without a token.
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import type { Scopes } from '@bay-booking/common/scopes';
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
@@ -8,9 +11,19 @@ import { resourceMetadataPath } from '../auth/challenges.ts';
 import { apiError } from '../errors.ts';
 import { mountApiPath } from '../http/response.ts';
 import { createOpenApi } from './document.ts';
-import { createPublicDocument, type PublicDocument, sendDocument } from './public-document.ts';
-import { assetTemplate, readAssets } from './reference/assets.ts';
-import { contentSecurityPolicy, renderGuides, renderReference } from './reference/page.ts';
+import {
+  type Asset,
+  contentSecurityPolicy,
+  createAsset,
+  createPublicDocument,
+  css,
+  javaScript,
+  type PublicDocument,
+  readIcon,
+  readPageStyles,
+  sendDocument,
+} from './public-document.ts';
+import { renderGuides, renderReference } from './reference/page.ts';
 
 export interface ServedDocuments {
   readonly endpoints: readonly Endpoint<Caller>[];
@@ -40,7 +53,7 @@ export function mountDocuments(app: Express, options: ServedDocuments): void {
   mountJson(app, resourceMetadataPath, resourceMetadata);
 
   const assets = readAssets();
-  mountAssets(app, assetTemplate, assets);
+  mountAssets(app, '/docs/assets/{hash}/{name}', assets);
 
   const pageOptions = { baseUrl, authIssuer, scope: scopes.write, hasDaySheet, assets };
   const pageHeaders = {
@@ -54,13 +67,29 @@ export function mountDocuments(app: Express, options: ServedDocuments): void {
   mountApiPath(app, '/', { GET: (_request, response) => response.redirect(pathname) });
 }
 
+const swaggerUiFolder = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')));
+const referenceFolder = join(import.meta.dirname, 'reference');
+
+function readAssets(): readonly Asset[] {
+  // In a layer, our rules need not have the specificity of the rules that they replace.
+  const swaggerUiStyles = `@layer swagger-ui {${readFileSync(join(swaggerUiFolder, 'swagger-ui.css'), 'utf8')}}`;
+  return [
+    createAsset('swagger-ui.css', css, swaggerUiStyles),
+    readPageStyles(),
+    createAsset('reference.css', css, readFileSync(join(referenceFolder, 'reference.css'))),
+    createAsset('swagger-ui-bundle.js', javaScript, readFileSync(join(swaggerUiFolder, 'swagger-ui-bundle.js'))),
+    createAsset('reference.js', javaScript, readFileSync(join(referenceFolder, 'reference.js'))),
+    readIcon(),
+  ];
+}
+
 /** Mounts a document whose JSON anybody may read. */
 export function mountJson(router: Router, path: string, content: object): void {
   mountDocument(router, path, createPublicDocument(JSON.stringify(content), json));
 }
 
 /** Mounts files below `template`, which has the parameters of the paths of these files. */
-export function mountAssets(router: Router, template: string, assets: readonly (PublicDocument & { path: string })[]) {
+export function mountAssets(router: Router, template: string, assets: readonly Asset[]) {
   const assetsByPath = new Map(assets.map((asset) => [asset.path, asset]));
   mountApiPath(router, template, {
     GET: (request, response) => {

@@ -1,7 +1,7 @@
 // Defines the JSON Schemas of opening hours.
 import { namedSchema } from '@bay-booking/common/endpoint';
 import { timeOfDayPattern } from '@bay-booking/common/validation';
-import { editLinksSchema } from '../http/schemas.ts';
+import { editLinksSchema } from '../http/endpoint-parts.ts';
 import { weekdays } from './hours.ts';
 
 const time = { type: 'string', pattern: timeOfDayPattern } as const;

@@ -1,8 +1,11 @@
-// Reads and writes the opening hours of locations.
+// Reads and writes the opening hours of locations, and keeps their schedules in memory. Browsers load schedule.ts,
+// which therefore cannot import the cache.
 import { type Database, query, queryOne, send, transaction } from '@bay-booking/service/database/database';
+import { LRUCache } from 'lru-cache';
 import { lockPlaces } from '../database/locks.ts';
 import { apiError } from '../errors.ts';
 import type { OpeningHours } from './hours.ts';
+import { alwaysOpen, createSchedule, type Schedule } from './schedule.ts';
 
 export interface HoursRow {
   readonly facilityId: string;
@@ -41,4 +44,16 @@ export function createOpeningHoursStore(db: Database) {
         send(tx, setHours, [facilityId, locationId, hours && JSON.stringify(hours)]);
       }),
   };
+}
+
+const schedules = new LRUCache<string, Schedule>({ max: 2_000 });
+
+/** Returns the schedule of a location. Null means that it is always open. */
+export function findSchedule(hours: OpeningHours | null, timeZone: string): Schedule {
+  if (!hours) return alwaysOpen;
+  // Most locations have the same hours as another one, so they share the cached openings of each day.
+  const key = JSON.stringify([hours, timeZone]);
+  const schedule = schedules.get(key) ?? createSchedule(hours, timeZone);
+  schedules.set(key, schedule);
+  return schedule;
 }

@@ -12,18 +12,20 @@ import {
 } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listExample, listResponse, pageRequest } from '../http/pagination.ts';
 import { checkResourceEtag, versionedResponse } from '../http/response.ts';
-import { bays } from './record.ts';
-import { lockPlacesOfService, writeOutcomes } from './record-store.ts';
-import { bayExample, bayResource, locationResource } from './resource.ts';
 import {
+  bayExample,
   bayListSchema,
   bayQuerySchema,
+  bayResource,
   baySchema,
   locationListSchema,
   locationQuerySchema,
+  locationResource,
   locationSchema,
   updateBaySchema,
-} from './schema.ts';
+} from './place.ts';
+import { bays } from './record.ts';
+import { lockPlacesOfService, writeOutcomes } from './record-store.ts';
 import { createPlacesStore, type PlacesStore } from './store.ts';
 
 const locationsPath = '/api/booking-locations';

@@ -1,7 +1,7 @@
 // Creates the management API of places, and what the commands import and export need (docs/behaviour.md, "Management
 // API").
 import { formats } from '@bay-booking/common/date-times';
-import { type Endpoint, endpointDefiner } from '@bay-booking/common/endpoint';
+import { type Endpoint, endpointDefiner, responseSchema } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { isText } from '@bay-booking/common/text';
 import type { Operator } from '@bay-booking/records/endpoints';
@@ -18,7 +18,6 @@ import type { Caller } from '../auth/caller.ts';
 import type { Config } from '../config.ts';
 import { errorCatalogue } from '../errors.ts';
 import type { CallerRateLimit } from '../http/rate-limit.ts';
-import { responseSchema } from '../http/schemas.ts';
 import { createFacilityKind } from './record.ts';
 import { lockPlacesOfService, placeEvents } from './record-store.ts';
 import { readStatus } from './status-store.ts';

@@ -1,7 +1,7 @@
 // Tests how times are divided on the days when the clocks change, and at the ends of interval and opening hours.
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { findSchedule } from '../opening-hours/cached-schedule.ts';
+import { findSchedule } from '../opening-hours/store.ts';
 import { countUsage } from './count.ts';
 import type { Division } from './timeline.ts';
 

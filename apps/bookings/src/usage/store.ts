@@ -1,7 +1,7 @@
 // Reads the data of a facility's usage: bays with their opening hours, bookings and deletions.
 import { type Queryable, query } from '@bay-booking/service/database/database';
-import { findSchedule } from '../opening-hours/cached-schedule.ts';
 import type { OpeningHours } from '../opening-hours/hours.ts';
+import { findSchedule } from '../opening-hours/store.ts';
 import { byBayName } from '../places/store.ts';
 import type { Interval } from '../time/interval.ts';
 import type { UsedRow } from './count.ts';

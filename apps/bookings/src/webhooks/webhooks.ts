@@ -3,7 +3,7 @@
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import type { Metrics } from '@bay-booking/service/metrics';
-import { createOutboundClient } from '@bay-booking/service/outbound/client';
+import { createOutboundClient } from '@bay-booking/service/outbound';
 import { createSecretBox } from '@bay-booking/service/secret-box';
 import { Counter, Gauge } from 'prom-client';
 import type { FeedStore } from '../changes/feed/store.ts';

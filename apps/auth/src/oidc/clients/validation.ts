@@ -1,5 +1,5 @@
 // Validates the metadata of imported clients with the client schema of oidc-provider.
-import { createOutboundClient } from '@bay-booking/service/outbound/client';
+import { createOutboundClient } from '@bay-booking/service/outbound';
 import { isLoopback } from '@bay-booking/service/public-address';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type Adapter, type ClientMetadata, Provider } from 'oidc-provider';

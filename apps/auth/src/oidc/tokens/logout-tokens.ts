@@ -1,6 +1,6 @@
 // Sends logout tokens to the clients of ended sessions (OpenID Connect Back-Channel Logout 1.0 section 2.5;
 // docs/behaviour-auth.md, "Back-channel logout"). A token is never sent again.
-import { AddressNotAllowed } from '@bay-booking/service/outbound/client';
+import { AddressNotAllowed } from '@bay-booking/service/outbound';
 import type { Provider } from 'oidc-provider';
 import type { Audit } from '../../audit/audit.ts';
 import type { OutboxSender } from '../../outbox/outbox.ts';

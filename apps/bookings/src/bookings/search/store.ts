@@ -3,7 +3,7 @@ import type { PageRequest } from '@bay-booking/common/page';
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { Knex } from 'knex';
 import { type Booking, type PublicField, publicFields, selectList } from '../storage/columns.ts';
-import { type Condition, type Criteria, conditionsOf, isReadInOrder } from './conditions.ts';
+import { type Condition, type Criteria, conditionsOf, isReadInOrder } from './filters.ts';
 
 export interface SearchResult {
   readonly rows: readonly Pick<Booking, PublicField>[];

@@ -11,13 +11,14 @@ import { apiError } from '../../errors.ts';
 import {
   actorExample,
   actorSchema,
+  dateTimeSchema as dateTime,
   defineEndpoint,
   type EndpointServices,
+  idsSchema,
   pageSuccess,
   string,
 } from '../../http/endpoint-parts.ts';
 import { listExample, listQuerySchema, listResponse, listSchema, pageRequest } from '../../http/pagination.ts';
-import { dateTimeSchema as dateTime, idsSchema } from '../../http/schemas.ts';
 import type { FeedStore } from '../feed/store.ts';
 import type { BookingState } from '../log.ts';
 import { changeActions } from '../log.ts';

@@ -1,7 +1,7 @@
 // Renders the API reference and the guide. If the browser runs JavaScript, Swagger UI replaces the reference.
 import { Eta } from 'eta';
 import { basePathOf } from '../../http/request-path.ts';
-import type { Asset } from './assets.ts';
+import type { Asset } from '../public-document.ts';
 import { guideFiles, type Heading, readDocument, renderMarkdown } from './markdown.ts';
 
 interface Document {
@@ -70,19 +70,4 @@ function layoutOf({ baseUrl, authIssuer, hasDaySheet, assets }: PageOptions) {
     styles: pathsOf('.css'),
     scripts: pathsOf('.js'),
   };
-}
-
-/** The pages may use only this service and the authorization server. */
-export function contentSecurityPolicy({ baseUrl, authIssuer }: Pick<PageOptions, 'baseUrl' | 'authIssuer'>): string {
-  return [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    // The style sheet of Swagger UI contains its icons as data URLs.
-    "img-src 'self' data:",
-    `connect-src 'self' ${new URL(baseUrl).origin} ${new URL(authIssuer).origin}`,
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ');
 }

@@ -1,12 +1,17 @@
 // Describes and handles the endpoints that staff use to list the webhooks of a facility and to remove the facility
 // from a webhook.
-import { named } from '@bay-booking/common/endpoint';
+import { named, responseSchema } from '@bay-booking/common/endpoint';
 import type { CallerRequest } from '../../auth/caller.ts';
 import { isUuid } from '../../database/tagged-id.ts';
 import { apiError } from '../../errors.ts';
-import { defineEndpoint, type EndpointServices, pageSuccess, string } from '../../http/endpoint-parts.ts';
+import {
+  dateTimeSchema as dateTime,
+  defineEndpoint,
+  type EndpointServices,
+  pageSuccess,
+  string,
+} from '../../http/endpoint-parts.ts';
 import { listExample, listResponse, listSchema, pageRequest } from '../../http/pagination.ts';
-import { dateTimeSchema as dateTime, responseSchema } from '../../http/schemas.ts';
 import { type Webhook, webhookStates } from '../webhook.ts';
 import {
   exampleWebhookId,

@@ -1,11 +1,10 @@
 // Defines the JSON Schemas of webhooks, of their deliveries and of the events that receivers get, with examples.
-import { named, namedSchema, type Schema } from '@bay-booking/common/endpoint';
+import { named, namedSchema, responseSchema, type Schema } from '@bay-booking/common/endpoint';
 import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import type { DocumentedWebhook } from '@bay-booking/common/openapi';
 import { textSchema } from '@bay-booking/common/text';
-import { actorExample, actorSchema, string } from '../../http/endpoint-parts.ts';
+import { actorExample, actorSchema, dateTimeSchema as dateTime, idsSchema, string } from '../../http/endpoint-parts.ts';
 import { listQuerySchema, listSchema } from '../../http/pagination.ts';
-import { dateTimeSchema as dateTime, idsSchema, responseSchema } from '../../http/schemas.ts';
 import { bookingEvents, deliveryStates, webhookResource, webhookStates } from '../webhook.ts';
 
 const nullable = <const T extends string>(type: T) => [type, 'null'] as const;

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
 import { keyedRequest, type StoredResponse } from '@bay-booking/service/idempotency';
-import type { OutboundClient } from '@bay-booking/service/outbound/client';
+import type { OutboundClient } from '@bay-booking/service/outbound';
 import type { SecretBox } from '@bay-booking/service/secret-box';
 import type { FromSchema } from 'json-schema-to-ts';
 import { type CallerRequest, ownerOf } from '../../auth/caller.ts';

@@ -2,7 +2,7 @@
 // decides when a failed delivery is attempted again (docs/behaviour.md, "Webhooks").
 import { createHmac } from 'node:crypto';
 import type { Logger } from '@bay-booking/service/logging';
-import { AddressNotAllowed, type OutboundClient } from '@bay-booking/service/outbound/client';
+import { AddressNotAllowed, type OutboundClient } from '@bay-booking/service/outbound';
 import type { SecretBox } from '@bay-booking/service/secret-box';
 import type { AttemptResult, LeasedDelivery } from './delivery-store.ts';
 

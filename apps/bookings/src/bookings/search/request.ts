@@ -11,26 +11,18 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { isUuid } from '../../database/tagged-id.ts';
 import { defaultPageSizes, pageRequest } from '../../http/pagination.ts';
 import type { searchBodySchema } from '../booking.ts';
-import { type FilterValues, maxDaysOfText, type searchQuerySchema } from './filters.ts';
+import {
+  type BookingFilter,
+  type FilterValues,
+  maxDaysOfText,
+  type searchQuerySchema,
+  type TimeFilter,
+} from './filters.ts';
 
 type Parameters = FromSchema<typeof searchQuerySchema>;
 /** The parameters of the schema, without the index signature for unknown ones. */
 export type SearchQuery = { [Name in keyof Parameters as string extends Name ? never : Name]?: Parameters[Name] };
 export type SearchBody = Partial<FromSchema<typeof searchBodySchema>>;
-
-/** For `overlapping`, either `start` or `end` can be undefined. */
-export type TimeFilter =
-  | { readonly kind: 'within'; readonly start: Date; readonly end: Date }
-  | { readonly kind: 'overlapping'; readonly start: Date | undefined; readonly end: Date | undefined };
-
-export interface BookingFilter extends FilterValues {
-  readonly isActive?: boolean | undefined;
-  readonly time?: TimeFilter | undefined;
-  /** Finds `text` in stored texts that are not ASCII. */
-  readonly textPattern?: string | undefined;
-  /** Finds `text` in the JSON of texts. */
-  readonly jsonPattern?: string | undefined;
-}
 
 export interface Search {
   readonly filter: BookingFilter;

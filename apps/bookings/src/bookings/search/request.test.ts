@@ -1,7 +1,7 @@
 // Tests the patterns for letters that have several cases, several spellings, or none.
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { textPattern } from './filter.ts';
+import { textPattern } from './request.ts';
 
 /** PostgreSQL writes U+0020 as \U00000020. */
 const matches = (pattern: string, text: string): boolean =>
