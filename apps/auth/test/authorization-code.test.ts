@@ -60,10 +60,7 @@ describe('the redirect', () => {
 
   test.each<[string, Record<string, string>, string]>([
     ['an unknown scope', { scope: `${scopes.play} phone` }, 'invalid_scope'],
-    ['no scope', { scope: '' }, 'invalid_scope'],
-    ['profile without openid', { scope: `profile ${scopes.play}` }, 'invalid_scope'],
     ['email and roles without openid', { scope: `email roles ${scopes.play}` }, 'invalid_scope'],
-    ['offline_access alone', { scope: 'offline_access' }, 'invalid_scope'],
     ['an unknown response type', { response_type: 'magic' }, 'unsupported_response_type'],
     ['a response type that the client is not registered for', { response_type: 'token' }, 'unauthorized_client'],
     ['a signed request object', { request: 'e30.e30.' }, 'request_not_supported'],

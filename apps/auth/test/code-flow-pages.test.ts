@@ -207,10 +207,6 @@ describe('a client may be granted fewer scopes than requested', () => {
     expect(optionalScopes(consent)).toEqual(['email', 'offline_access']);
     const back = await browser.send(consent, { scope: [] }, allow);
     expect(grantedScope(back)).toBe(`openid profile roles ${scopes.play}`);
-
-    const otherBrowser = openBrowser(server);
-    const all = await otherBrowser.send(await openConsent(otherBrowser, scope, client), {}, allow);
-    expect(grantedScope(all)).toBe(`openid profile roles email offline_access ${scopes.play}`);
   });
 });
 

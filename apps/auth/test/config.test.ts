@@ -65,11 +65,6 @@ describe('the configuration', () => {
       { KEY_ENCRYPTION_KEY: Buffer.alloc(31).toString('base64') },
       'KEY_ENCRYPTION_KEY',
     ],
-    [
-      'an encryption key of 33 bytes',
-      { KEY_ENCRYPTION_KEY: Buffer.alloc(33).toString('base64') },
-      'KEY_ENCRYPTION_KEY',
-    ],
     ['an encryption key that is not base64', { KEY_ENCRYPTION_KEY: '!'.repeat(44) }, 'KEY_ENCRYPTION_KEY'],
     ['an issuer with a path', { ISSUER: 'https://id.example.com/auth', MAIL: 'off' }, 'ISSUER'],
     ['an issuer with a query', { ISSUER: 'https://id.example.com/?x', MAIL: 'off' }, 'ISSUER'],

@@ -87,11 +87,6 @@ describe('before the decision of the user', () => {
     expect(await device.poll(codes)).toMatchObject(slowDown);
     await device.passTime(6);
     expect(await device.poll(codes, { at: otherOrigin })).toMatchObject(slowDown);
-    // Each of these polls is the first poll of another device, so none of them is too early.
-    const polls = await Promise.all(
-      Array.from({ length: 32 }, async (_, n) => device.poll(await device.start(), n % 2 ? { at: otherOrigin } : {})),
-    );
-    expect(polls.every(({ error }) => error === 'authorization_pending')).toBe(true);
   });
 
   test('of simultaneous polls, one gets authorization_pending and the others slow_down', async () => {
@@ -244,23 +239,6 @@ describe('after the user has allowed the access', () => {
 });
 
 describe('a device code that was used', () => {
-  /**
-   * Sends polls at the same time, expects that one of them gets tokens, and returns its access token. A poll more than
-   * a second after that one revokes the tokens, and 32 polls can take longer.
-   */
-  async function pollSimultaneously(
-    codes: DeviceAuthorization,
-    optionsOf: (n: number) => { at?: string } = () => ({}),
-  ) {
-    const polls = await Promise.all(Array.from({ length: clients(32) }, (_, n) => device.poll(codes, optionsOf(n))));
-    const issued = polls.filter(({ status }) => status === 200);
-    expect(issued).toHaveLength(1);
-    for (const { status, error } of polls) {
-      if (status !== 200) expect(['slow_down', 'invalid_grant']).toContain(error);
-    }
-    return issued[0]?.access_token;
-  }
-
   test('a second use of a device code gets invalid_grant, and its tokens are revoked', async () => {
     const codes = await device.start();
     await device.connect(codes);
@@ -274,8 +252,14 @@ describe('a device code that was used', () => {
     const { origin: otherOrigin } = await server.startInstance();
     const codes = await device.start();
     await device.connect(codes);
-    const accessToken = await pollSimultaneously(codes, (n) => (n % 2 ? { at: otherOrigin } : {}));
-    expect((await server.userinfo(accessToken)).status).toBe(200);
+    const polls = await Promise.all(
+      Array.from({ length: clients(32) }, (_, n) => device.poll(codes, n % 2 ? { at: otherOrigin } : {})),
+    );
+    const [issued, ...more] = polls.filter(({ status }) => status === 200);
+    expect(more).toEqual([]);
+    for (const { error } of polls.filter((poll) => poll !== issued))
+      expect(['slow_down', 'invalid_grant']).toContain(error);
+    expect((await server.userinfo(issued?.access_token)).status).toBe(200);
   });
 });
 
@@ -319,13 +303,8 @@ describe('POST /connect/deviceauthorization', () => {
   });
 
   test.each<[string, () => Promise<Response>]>([
-    ['a driving-range client', () => requestCodes(screen)],
     ['a public standard client', () => requestCodes({ ...standardClient, scope: scopes.all.join(' ') })],
-    ['a client with its secret in the header', () => requestCodes({}, basic('device-secret', 'device-secret-secret'))],
-    [
-      'a client with its secret in the body',
-      () => requestCodes({ client_id: 'device-secret', client_secret: 'device-secret-secret' }),
-    ],
+    ['a client with its secret', () => requestCodes({}, basic('device-secret', 'device-secret-secret'))],
     ['a client with private_key_jwt', async () => requestCodes(await keyClient.authenticate())],
   ])('%s gets codes', async (_title, send) => {
     expect(await statusAndBody(await send())).toMatchObject(expectedCodes);
@@ -355,11 +334,8 @@ describe('POST /connect/deviceauthorization', () => {
   });
 
   test.each([
-    ['no scope', ''],
-    ['an unknown scope', 'unknown'],
     ['a scope that the client may not have', scopes.bookings],
     ['a scope of the openid family without openid', `profile ${scopes.play}`],
-    ['offline_access alone', 'offline_access'],
   ])('a request with %s gets invalid_scope', async (_title, scope) => {
     expect(await statusAndBody(await requestCodes({ ...screen, scope }))).toMatchObject({
       status: 400,

@@ -307,14 +307,10 @@ test('an account shows its second factor, which an operator can reset', async ()
   expect(newest).toMatchObject([{ target: `accounts/${username}`, actor: { clientId: 'operator' } }]);
 });
 
-test('a dry run of a PUT and a DELETE says what would happen, and changes nothing', async () => {
+test('a dry run of a PUT says what would happen, and changes nothing', async () => {
   const path = '/facilities/fac-dry';
   expect((await send('PUT', `${path}?dryRun=true`, { name: 'Dry' })).body).toEqual({ action: 'create', errors: [] });
   expect((await send('GET', path)).status).toBe(404);
-  expect((await send('DELETE', '/facilities/fac-north?dryRun=true')).body).toMatchObject({
-    action: 'error',
-    errors: [{ code: 'MEMBER00002' }],
-  });
 });
 
 test('a dry run has the errors of the request itself', async () => {
@@ -339,6 +335,7 @@ test('a dry run has the errors of the request itself', async () => {
     ['POST', invitations, { email: 'owner@north.example' }],
     ...Array.from({ length: 11 }, (): ['POST', string, object] => ['POST', invitations, invited]),
     ['DELETE', '/invitations/unknown'],
+    ['DELETE', '/facilities/fac-north'],
     ['DELETE', '/facilities/fac-tried', undefined, { 'If-Match': '"stale"' }],
     ['DELETE', '/facilities/fac-tried'],
     ['DELETE', '/facilities/fac-tried'],
