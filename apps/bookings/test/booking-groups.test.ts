@@ -73,6 +73,8 @@ describe('POST', () => {
         { ...bookingBody({ bayId: 'nowhere' }), userAlias: '', externalBookingId: 'group-x' },
         { ...bookingBody(), startDate: 'x', correlationId: null },
         { ...bookingBody({ bayId: 'bay-n1-99' }), endDate: '2020-01-01T00:00:00Z' },
+        { ...bookingBody({ bayId: '\0' }), userAlias: '\ud800' },
+        'no booking',
       ],
       {},
       { 'Idempotency-Key': 'group-errors' },
@@ -81,9 +83,12 @@ describe('POST', () => {
     expect(errorsOf(response)).toEqual([
       'ERR00001 2',
       'ERR00002 3',
+      'ERR00002 5',
+      'ERR00002 6',
       'ERR00010 4',
       'ERR00011 4',
       'ERR00012 2',
+      'ERR00012 5',
       'BOOK00001 1',
       'BOOK00002 1',
       'BOOK00003 4',
@@ -128,7 +133,6 @@ describe('POST', () => {
   test.each([
     ['no array', { bookings: {} }],
     ['no booking', { bookings: [] }],
-    ['an element that is no object', { bookings: [bookingBody(), null] }],
     ['201 bookings', { bookings: Array.from({ length: 201 }, () => bookingBody()) }],
     ['bays of two facilities', { bookings: party(['bay-n1-01', 'bay-s1-01']) }],
   ])('%s returns ERR00002 for bookings', async (_name, body) => {

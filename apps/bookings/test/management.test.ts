@@ -245,10 +245,10 @@ describe('strict requests', () => {
   test.each([
     ['GET', 'facilities?colour=red', '/colour'],
     ['GET', 'export?colour=red', '/colour'],
-    ['GET', 'audit?account=somebody', '/account'],
     ['GET', 'bays?locationId=%00', '/locationId'],
     ['GET', 'audit?action=%00', '/action'],
     ['PUT', 'facilities/fac-strict?dryrun=true', '/dryrun'],
+    ['PUT', 'facilities/fac-strict?dryRun=maybe', '/dryRun'],
     ['DELETE', 'facilities/fac-north?force=true', '/force'],
     ['POST', 'import?dryRun=maybe', '/dryRun'],
   ])('%s %s is rejected for its parameter', async (method, path, field) => {
@@ -262,6 +262,11 @@ describe('strict requests', () => {
       for (const [method, path] of [['PUT', 'facilities/fac-north'] as const, ['POST', 'import'] as const])
         expect(errorCodes(await manage(method, path, { body: sent }))).toEqual(['ERR00003']);
     expect((await manage('GET', 'facilities/fac-north')).body.name).not.toBe('');
+  });
+
+  test('an endpoint without a body rejects fields', async () => {
+    const rejected = await manage('DELETE', 'bays/bay-n1-99', { body: { force: true } });
+    expect(rejected.body.errors).toMatchObject([{ code: 'ERR00002', contextData: { field: '/force' } }]);
   });
 
   // The dry runs of booking-groups.test.ts compare the errors with those of the requests.
@@ -503,6 +508,9 @@ describe('events and status', () => {
     const start = await lastEvent();
     await createFacility('audit');
     await manage('PUT', 'bays/bay-audit-0', { body: { name: 'New', locationId: 'loc-audit', bookable: false } });
+    const token = await system.token(['fac-audit']);
+    const bay = { name: 'Newer', description: '', bookable: false };
+    await system.call('PUT', '/api/booking-bays/bay-audit-0', { token, body: bay });
     await manage('DELETE', 'bays/bay-audit-0');
     await importPlaces(system.db, { facilities: [{ id: 'fac-audit', name: 'Import', timeZone: 'UTC' }] });
 
@@ -516,6 +524,7 @@ describe('events and status', () => {
       { ...operatorEvent, action: 'location.created', target: 'locations/loc-audit' },
       { ...operatorEvent, action: 'bay.created', target: 'bays/bay-audit-0' },
       { ...operatorEvent, action: 'bay.updated', target: 'bays/bay-audit-0', changed: ['name', 'bookable'] },
+      { actor: { subject: 'acc-test' }, action: 'bay.updated', target: 'bays/bay-audit-0', changed: ['name'] },
       { ...operatorEvent, action: 'bay.deleted', target: 'bays/bay-audit-0', changed: [] },
       { actor: { clientId: 'import' }, action: 'facility.updated', changed: ['name', 'timeZone'] },
     ]);
@@ -524,6 +533,8 @@ describe('events and status', () => {
     expect(empty.body).toMatchObject({ items: [], last: second.body.last });
     const deleted = await manage('GET', `audit?after=${start}&facilityId=fac-audit&action=bay.deleted`);
     expect(deleted.body.items).toHaveLength(1);
+    const ofPerson = await manage('GET', `audit?after=${start}&account=acc-test`);
+    expect(ofPerson.body.items).toHaveLength(1);
   });
 
   test('events are selected by time, and the newest can come first', async () => {

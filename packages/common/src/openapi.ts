@@ -1,7 +1,7 @@
 // Generates an OpenAPI 3.1 document from endpoint descriptions.
 import type { Endpoint, Schema, SuccessDescription, ValueDescription } from './endpoint.ts';
 import type { DocumentedError } from './errors.ts';
-import { anyFormat, textFormats } from './text.ts';
+import { anyText, textFormats } from './text.ts';
 
 /** A request that the service sends (Standard Webhooks). */
 export interface DocumentedWebhook {
@@ -97,10 +97,14 @@ function findTitled(value: unknown, names: Map<Schema, string>): void {
 
 /** Readers of the document do not know our formats of text. */
 function withPattern(value: unknown): unknown {
-  const { format, ...schema } = (value ?? {}) as { readonly format?: unknown };
+  const {
+    format,
+    [anyText]: isAny,
+    ...schema
+  } = (value ?? {}) as { readonly format?: unknown; readonly anyText?: true };
   const textFormat = Object.entries(textFormats).find(([name]) => name === format)?.[1];
   if (textFormat) return { pattern: textFormat.pattern, ...schema };
-  return format === anyFormat ? schema : value;
+  return isAny ? schema : value;
 }
 
 const capitalize = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;

@@ -28,8 +28,8 @@ export const textFormats = {
 } as const satisfies Readonly<Record<string, TextFormat>>;
 
 const length = { type: 'string', minLength: 1, maxLength: 256 } as const;
-/** For a string that is only compared, by code that rejects what PostgreSQL cannot store. */
-export const anyFormat = 'any';
+/** The keyword of a schema whose strings are only compared, or validated later: `createCompiler` allows any text. */
+export const anyText = 'anyText';
 export const textSchema = { ...length, format: 'text' } as const;
 export const nameSchema = { ...length, format: 'name' } as const;
 export const idSchema = { ...length, format: 'id' } as const;

@@ -1,6 +1,6 @@
 // Validates the query and the body of a request.
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
-import { anyFormat, escapePointer, findTextErrors, matchesFormat, type TextError, textFormats } from './text.ts';
+import { anyText, escapePointer, findTextErrors, matchesFormat, type TextError, textFormats } from './text.ts';
 
 export interface ValidationError {
   readonly field: string;
@@ -62,18 +62,18 @@ export function createCompiler(formats: Formats): (schema: object) => (value: un
   const hints = new Map(Object.entries({ ...textFormats, ...formats }).map(([name, { hint }]) => [name, hint]));
   for (const name of Object.keys(textFormats))
     ajv.addFormat(name, (text: string) => matchesFormat(name as keyof typeof textFormats, text));
-  ajv.addFormat(anyFormat, true);
+  ajv.addKeyword(anyText);
   for (const [name, { test }] of Object.entries(formats)) ajv.addFormat(name, test);
   return (schema) => {
     const isValid = ajv.compile(schema);
-    const { properties = {} } = schema as { readonly properties?: Readonly<Record<string, { format?: unknown }>> };
-    const unchecked = Object.keys(properties).filter((name) => properties[name]?.format === anyFormat);
+    const { properties = {} } = schema as { readonly properties?: Readonly<Record<string, object>> };
+    const unchecked = Object.keys(properties).filter((name) => anyText in (properties[name] ?? {}));
     return (value) => {
       const errors = isValid(value) ? [] : (isValid.errors ?? []).map((error) => withHint(error, hints));
-      const ofText = findTextErrors(value);
+      const ofText = findTextErrors(value).filter(({ pointer }) => !unchecked.includes(pointer.split('/')[1] ?? ''));
       if (ofText.length === 0) return errors;
       const reported = errors.map((error) => segmentsOf(error).map(escapePointer).join('/'));
-      const known = new Set([...reported, ...unchecked].map((path) => `/${path}`));
+      const known = new Set(reported.map((path) => `/${path}`));
       return [...errors, ...ofText.filter(({ pointer }) => !known.has(pointer)).map(textError)];
     };
   };

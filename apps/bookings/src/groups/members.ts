@@ -1,6 +1,6 @@
 // Validates each booking of a request for a group like the body of POST /api/bookings.
 import { formats } from '@bay-booking/common/date-times';
-import { createValidator, type ValidationError } from '@bay-booking/common/validation';
+import { createValidator, isObject, type ValidationError } from '@bay-booking/common/validation';
 import { withoutEmptyTexts } from '@bay-booking/service/http/api/input';
 import { findUnknownFields } from '@bay-booking/service/http/api/preferences';
 import {
@@ -11,8 +11,6 @@ import {
   updateBookingSchema,
 } from '../bookings/booking.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 const createValidation = createValidator(formats);
 const validateNew = createValidation(createBookingSchema);
 const validateUpdate = createValidation(updateBookingSchema);
@@ -21,7 +19,7 @@ const knownFields: ReadonlySet<string> = new Set(
 );
 
 /** Returns the entries of a request that replaces a group. `existing` has the bookings that an entry can change. */
-export function requestsOfMembers(inputs: readonly Fields[], strict: boolean, existing: ReadonlyMap<string, Booking>) {
+export function requestsOfMembers(inputs: readonly unknown[], strict: boolean, existing: ReadonlyMap<string, Booking>) {
   const members = inputs.map((input, index) => memberOf(input, index, strict, existing));
   const ids = members.map(({ id }) => id);
   return members.map((member, index) => {
@@ -31,7 +29,15 @@ export function requestsOfMembers(inputs: readonly Fields[], strict: boolean, ex
 }
 
 /** If `strict`, unknown fields are errors. `existing` is undefined if all entries are new bookings. */
-export function memberOf(input: Fields, index: number, strict: boolean, existing?: ReadonlyMap<string, Booking>) {
+export function memberOf(
+  input: unknown,
+  index: number,
+  strict: boolean,
+  existing?: ReadonlyMap<string, Booking>,
+): BookingRequest {
+  const path = `bookings[${index}]`;
+  if (!isObject(input))
+    return { body: {}, errors: [{ field: 'bookings', kind: 'invalid', hint: 'must be object', path }], index };
   const { id: _id, ...others } = withoutEmptyTexts(input);
   // An empty id is not the id of a booking.
   const { id: givenId } = input;
@@ -43,7 +49,7 @@ export function memberOf(input: Fields, index: number, strict: boolean, existing
   const unknownErrors = strict ? findUnknownFields(Object.keys(given), knownFields) : [];
   const fieldErrors = [...validationErrors, ...unknownErrors].map((error) => ({
     ...error,
-    path: `bookings[${index}].${error.path ?? error.field}`,
+    path: `${path}.${error.path ?? error.field}`,
   }));
   const unknownId = invalidId(index, 'must be the id of a booking in the group that has not ended');
   return {

@@ -1,6 +1,7 @@
 // Defines the JSON Schemas of groups and of the requests for groups.
 import { namedSchema } from '@bay-booking/common/endpoint';
 import { linksSchema } from '@bay-booking/common/links';
+import { anyText } from '@bay-booking/common/text';
 import { bookingSchema, createBookingSchema } from '../bookings/booking.ts';
 
 /** All bookings of a group are written in one transaction. */
@@ -43,7 +44,7 @@ export const replaceGroupSchema = {
 /** Each booking is validated by itself (members.ts), so that its errors have its index. */
 export const groupRequestSchema = {
   ...createGroupSchema,
-  properties: { bookings: { ...bookings, items: { type: 'object' } }, dryRun },
+  properties: { bookings: { ...bookings, [anyText]: true }, dryRun },
 } as const;
 
 export const groupSchema = namedSchema('BookingGroup', {

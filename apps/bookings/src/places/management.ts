@@ -81,7 +81,7 @@ export function createPlaceManagement(options: {
     tokenUrl: `${authIssuer}/connect/token`,
     actions: [statusEndpoint(db)],
     schemas: { FacilityStatus: statusSchema },
-    events: { rows: placeEvents },
+    events: placeEvents,
     authorize: async (request) => {
       const caller = await authorize(request);
       checkScope(caller, [[scope]], baseUrl);

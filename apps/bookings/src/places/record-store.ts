@@ -1,6 +1,8 @@
 // Reads, compares, writes and removes facilities, locations and bays for their records, with the events of changes.
 import { writeQueryString } from '@bay-booking/common/query-string';
+import { textSchema } from '@bay-booking/common/text';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
+import type { EventSource } from '@bay-booking/records/events';
 import { type ChangeContext, createReads, outcomeOf, type RecordOutcome, toWrite } from '@bay-booking/records/record';
 import { type Queryable, query, send, type Transaction } from '@bay-booking/service/database/database';
 import { lockPlaces } from '../database/locks.ts';
@@ -101,8 +103,12 @@ export async function upsertInside<R extends { readonly id: string }>(
 }
 
 /** The events of operators, as their list has them. */
-export const placeEvents = `select number, at, action, client_id as "clientId", subject,
-  facility_id as "facilityId", target, changed from management_event`;
+export const placeEvents: EventSource = {
+  rows: `select number, at, action, client_id as "clientId", subject,
+    facility_id as "facilityId", target, changed from management_event`,
+  filters: { account: { ...textSchema, description: 'The account of the person who made the change.' } },
+  conditions: { account: 'subject = {account}' },
+};
 
 // The transaction may have waited for its lock since `now()`.
 const insertEvents = `insert into management_event (at, action, client_id, subject, facility_id, target, changed)

@@ -33,7 +33,8 @@ type Input = Pick<
 >;
 type ReadInput = (request: Request, response: Response, rejectsUnknown: boolean) => Promise<Input>;
 
-const noFields: Schema = { type: 'object' };
+const anyFields: Schema = { type: 'object' };
+const noFields: Schema = { type: 'object', additionalProperties: false };
 const noInput: Input = { query: {}, body: {}, validationErrors: [], idempotencyKey: undefined };
 const keyPattern = /^[\x21-\x7e]{1,255}$/;
 const keyHint = '1 to 255 visible ASCII characters';
@@ -47,7 +48,8 @@ export function createInputReaders({ errors, formats, reading }: InputOptions) {
     : { field: 'Idempotency-Key', kind: 'invalid', hint: keyHint };
 
   return (endpoint: Endpoint<never>): ReadInput => {
-    const { query: querySchema = noFields, body: bodySchema = noFields, bodyUse, headers = {} } = endpoint;
+    const { query: querySchema = anyFields, bodyUse, headers = {} } = endpoint;
+    const { body: bodySchema = isStrict ? noFields : anyFields } = endpoint;
     const queryProperties = propertiesOf(querySchema);
     const unknownFieldsOf = createUnknownFieldsFinder(endpoint);
     const textsThatMayBeEmpty = Object.entries(propertiesOf(bodySchema)).flatMap(([name, { minLength }]) =>
@@ -64,7 +66,7 @@ export function createInputReaders({ errors, formats, reading }: InputOptions) {
       const queryString = queryStringOf(request.url);
       const queryInput = readQueryString(queryString, queryProperties);
       const query = validateQuery(queryInput);
-      const fields = await readFields(request, response);
+      const fields = endpoint.body || rejectsUnknown ? await readFields(request, response) : {};
       const bodyInput = isStrict || bodyUse === 'as sent' ? fields : withoutEmptyTexts(fields, textsThatMayBeEmpty);
       const body = validateBody?.(withoutFieldsOfQuery(bodyInput, queryInput)) ?? {
         value: bodyInput,
@@ -188,8 +190,7 @@ function createBodyReader(
     return value;
   }
 
-  if (!body) return async () => ({});
-  return bodyUse === 'optional' ? readOptional : readRequired;
+  return body && bodyUse !== 'optional' ? readRequired : readOptional;
 }
 
 /** An error of body-parser. */

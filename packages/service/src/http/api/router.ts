@@ -81,7 +81,7 @@ export function mountEndpoints<Caller extends { readonly clientId: string; reado
         // The list of endpoints lacks the types of query and body, which `readInput` has validated.
         return endpoint.handle(endpointRequest as EndpointRequest<never, never, Caller>);
       };
-      const isDescribed = endpoint.describesDryRun && (input.query as { readonly dryRun?: boolean }).dryRun;
+      const isDescribed = endpoint.describesDryRun && (input.query as { readonly dryRun?: unknown }).dryRun === true;
       const result = isDescribed ? await describe(handle, endpoint, errors) : await handle();
       const sent = prefersStrict ? withStrictHandling(result) : result;
       sendResponse(request, response, sent, cacheControl, isCsv ? writeCsv : undefined);
