@@ -25,7 +25,6 @@ import {
 // `forged` creates a form that the page does not have.
 const portal = useFixture(() => startPortal());
 
-const south = '/portal/facilities/fac-south';
 const memberPath = (name: string, page: 'role' | 'revoke', facility = north) =>
   `${facility}/people/acc-${name}/${page}`;
 const roleOf = async (name: string, facility = 'fac-north'): Promise<string | undefined> => {
@@ -107,15 +106,6 @@ describe('an owner or staff member sees the people of the facility', () => {
     }
     const { page } = await portal.signIn('chain');
     for (const name of ['North', 'South']) expect(linkTo(page, `Today at ${name} Range`)).toBe(daySheetUrl);
-  });
-
-  test('every page for a signed-in user offers sign-out', async () => {
-    const { browser } = await portal.signIn('owner');
-    const paths = [north, `${north}/history`, memberPath('bot', 'revoke'), '/portal/nowhere', `${south}/history`];
-    for (const path of paths) {
-      const page = await browser.open(portal.at(path));
-      expect(page.forms.some(({ action }) => action.endsWith('/sign-out'))).toBe(true);
-    }
   });
 
   test('dates are shown in the time zone of the facility, which is UTC if the import names none', async () => {
