@@ -212,25 +212,19 @@ describe('the set-up', () => {
 });
 
 describe('a code works once', () => {
-  test.each(['authenticator app', 'recovery code'] as const)(
-    'of 32 parallel requests: %s',
-    async (kind) => {
-      const user = await registerUserWithCodes();
-      const typed =
-        kind === 'recovery code'
-          ? String(user.recoveryCodes[3]).toUpperCase().replaceAll('-', '\u2011')
-          : codeOf(user.secret).replaceAll(/\d/g, (digit) => `${String.fromCharCode(0x660 + Number(digit))}-`);
-      const browsers = await Promise.all(Array.from({ length: 32 }, () => signInUser(server, user.username)));
-      await server.db('guard_count').del();
-      const pages = await Promise.all(
-        browsers.map(({ browser, account: page }) => browser.send(page, { code: typed })),
-      );
-      expect(pages.filter(({ url }) => url.pathname === '/account')).toHaveLength(1);
-      const signedIn = await Promise.all(browsers.map((browser) => isSignedIn(browser)));
-      expect(signedIn.filter(Boolean)).toHaveLength(1);
-    },
-    60_000,
-  );
+  test.each(['authenticator app', 'recovery code'] as const)('of eight parallel requests: %s', async (kind) => {
+    const user = await registerUserWithCodes();
+    const typed =
+      kind === 'recovery code'
+        ? String(user.recoveryCodes[3]).toUpperCase().replaceAll('-', '\u2011')
+        : codeOf(user.secret).replaceAll(/\d/g, (digit) => `${String.fromCharCode(0x660 + Number(digit))}-`);
+    const browsers = await Promise.all(Array.from({ length: 8 }, () => signInUser(server, user.username)));
+    await server.db('guard_count').del();
+    const pages = await Promise.all(browsers.map(({ browser, account: page }) => browser.send(page, { code: typed })));
+    expect(pages.filter(({ url }) => url.pathname === '/account')).toHaveLength(1);
+    const signedIn = await Promise.all(browsers.map((browser) => isSignedIn(browser)));
+    expect(signedIn.filter(Boolean)).toHaveLength(1);
+  });
 
   test('a used recovery code is gone, and the user gets a mail', async () => {
     const user = await registerUserWithCodes();

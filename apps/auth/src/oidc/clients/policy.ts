@@ -3,16 +3,19 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { addressKey } from '../../guard/keys.ts';
-import type { ProviderOptions } from '../provider-options.ts';
 import { type AuthorizationQuery, requestState } from '../request-state.ts';
-import { normaliseScope, offlineAccess, splitScope } from '../scopes.ts';
+import { normaliseScope, offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
+import type { ResourceServer } from '../tokens/resource-server.ts';
 import { checkRequestedScopes, effectiveScopes, ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 import { deviceCodeGrantType } from './schema.ts';
 
-export function applyClientPolicy(
-  provider: Provider,
-  { tokenRateLimit, scopes, resource }: Pick<ProviderOptions, 'tokenRateLimit' | 'scopes' | 'resource'>,
-): void {
+interface PolicyOptions {
+  readonly tokenRateLimit: RateLimit;
+  readonly scopes: ScopeTable;
+  readonly resource: ResourceServer;
+}
+
+export function applyClientPolicy(provider: Provider, { tokenRateLimit, scopes, resource }: PolicyOptions): void {
   const prototype = provider.Client.prototype as RegisteredClient;
   const { grantTypeAllowed, responseTypeAllowed } = prototype;
 

@@ -7,6 +7,7 @@ import { field } from '../../html/forms.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../../html/site.ts';
 import { formatDuration } from '../../html/time-format.ts';
+import type { FacilityOfAccount } from '../members/member-store.ts';
 import { actorOf, idParameter, type PortalServices, timeZoneOf, tokensBreadcrumb } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';
 import { allDisabled, tokenNameOf, tokenPath, toOwnTokens } from './token-pages.ts';
@@ -14,7 +15,9 @@ import { allDisabled, tokenNameOf, tokenPath, toOwnTokens } from './token-pages.
 interface TokenContext {
   readonly signedIn: SignedIn;
   readonly token: PersonalAccessToken;
-  readonly facilityIds: readonly string[];
+  /** Those of the token. */
+  readonly facilities: readonly FacilityOfAccount[];
+  /** That of all facilities of the account. */
   readonly timeZone: string | undefined;
 }
 
@@ -44,23 +47,26 @@ export function tokenChangeRoutes(services: PortalServices, secretPage: SecretPa
       text: 'The token was revoked or has expired. Create a new token instead.',
     });
 
-  /** A token all of whose facilities are disabled can be revoked, but not rotated. */
   const withActiveToken =
-    (handler: TokenHandler, { mayBeDisabled }: { readonly mayBeDisabled: boolean }): SignedInHandler =>
+    (handler: TokenHandler): SignedInHandler =>
     async (request, response, signedIn) => {
       const token = await tokenStore.find(signedIn.account.id, idParameter(request, 'clientId'));
       if (!token) return pages.notFound(response);
       if (!token.isActive) return showEnded(response);
-      const facilities = await members.findFacilities(signedIn.account.id);
-      const ofToken = facilities.filter(({ id }) => token.facilityIds?.includes(id) ?? true);
-      const isDisabled = ofToken.length > 0 && ofToken.every((facility) => facility.isDisabled);
-      if (isDisabled && !mayBeDisabled) {
-        const title = 'This token cannot be rotated';
-        return site.showMessage(response, { ...toOwnTokens, status: 409, title, text: allDisabled });
-      }
-      const facilityIds = ofToken.map(({ id }) => id);
-      return handler(request, response, { signedIn, token, facilityIds, timeZone: timeZoneOf(facilities) });
+      const all = await members.findFacilities(signedIn.account.id);
+      const facilities = all.filter(({ id }) => token.facilityIds?.includes(id) ?? true);
+      return handler(request, response, { signedIn, token, facilities, timeZone: timeZoneOf(all) });
     };
+
+  /** A token all of whose facilities are disabled can be revoked, but not rotated. */
+  const withRotatableToken = (handler: TokenHandler): SignedInHandler =>
+    withActiveToken((request, response, context) => {
+      const { facilities } = context;
+      const isDisabled = facilities.length > 0 && facilities.every((facility) => facility.isDisabled);
+      if (!isDisabled) return handler(request, response, context);
+      const title = 'This token cannot be rotated';
+      return site.showMessage(response, { ...toOwnTokens, status: 409, title, text: allDisabled });
+    });
 
   const showRotate = (response: Response, { token, timeZone }: TokenContext, state: FormState = {}): Promise<void> => {
     const { lifetimeSeconds } = token;
@@ -86,37 +92,30 @@ export function tokenChangeRoutes(services: PortalServices, secretPage: SecretPa
 
   router.get(
     `${path}/rotate`,
-    pages.forServiceAccount(
-      withActiveToken((_request, response, context) => showRotate(response, context), { mayBeDisabled: false }),
-    ),
+    pages.forServiceAccount(withRotatableToken((_request, response, context) => showRotate(response, context))),
   );
   router.post(
     `${path}/rotate`,
     ...pages.formForServiceAccount(
-      withActiveToken(
-        async (request, response, context) => {
-          const { signedIn, token } = context;
-          const { clientId, name, access, accessTokenTtl } = token;
-          // How long the old secret still works.
-          const overlapSeconds = overlaps.find(({ value }) => String(value) === field(request, 'overlap'))?.value;
-          if (overlapSeconds === undefined) {
-            const validationErrors = [{ field: 'overlap', text: 'Choose one of these times.' }];
-            return showRotate(response, context, { status: 400, validationErrors });
-          }
-          const actor = actorOf(request, signedIn);
-          // A form without an id counts as submitted for the first time.
-          const result = await submittedForms.once(actor.accountId, field(request, 'form') || randomToken(), () =>
-            tokenStore.rotate(clientId, overlapSeconds, actor),
-          );
-          if (!('error' in result)) {
-            return secretPage.show(response, { ...result, name, access, overlap: overlapSeconds, accessTokenTtl });
-          }
-          return result.error === 'form-already-submitted'
-            ? secretPage.showAlreadyShown(response)
-            : showEnded(response);
-        },
-        { mayBeDisabled: false },
-      ),
+      withRotatableToken(async (request, response, context) => {
+        const { signedIn, token } = context;
+        const { clientId, name, access, accessTokenTtl } = token;
+        // How long the old secret still works.
+        const overlapSeconds = overlaps.find(({ value }) => String(value) === field(request, 'overlap'))?.value;
+        if (overlapSeconds === undefined) {
+          const validationErrors = [{ field: 'overlap', text: 'Choose one of these times.' }];
+          return showRotate(response, context, { status: 400, validationErrors });
+        }
+        const actor = actorOf(request, signedIn);
+        // A form without an id counts as submitted for the first time.
+        const result = await submittedForms.once(actor.accountId, field(request, 'form') || randomToken(), () =>
+          tokenStore.rotate(clientId, overlapSeconds, actor),
+        );
+        if (!('error' in result)) {
+          return secretPage.show(response, { ...result, name, access, overlap: overlapSeconds, accessTokenTtl });
+        }
+        return result.error === 'form-already-submitted' ? secretPage.showAlreadyShown(response) : showEnded(response);
+      }),
       // The response shows a secret, so the form requires a recent sign-in.
       { returnTo: returnTo('rotate'), requireFresh: true },
     ),
@@ -125,31 +124,25 @@ export function tokenChangeRoutes(services: PortalServices, secretPage: SecretPa
   router.get(
     `${path}/revoke`,
     pages.forServiceAccount(
-      withActiveToken(
-        (_request, response, { token, timeZone }) => {
-          const page = { title: `Revoke ${tokenNameOf(token)}?`, button: 'Revoke the token', ...ownTokens };
-          return site.showConfirmation(response, '/portal/views/revoke-token', { token, timeZone }, page);
-        },
-        { mayBeDisabled: true },
-      ),
+      withActiveToken((_request, response, { token, timeZone }) => {
+        const page = { title: `Revoke ${tokenNameOf(token)}?`, button: 'Revoke the token', ...ownTokens };
+        return site.showConfirmation(response, '/portal/views/revoke-token', { token, timeZone }, page);
+      }),
     ),
   );
   router.post(
     `${path}/revoke`,
     ...pages.formForServiceAccount(
-      withActiveToken(
-        async (request, response, { signedIn, token, facilityIds }) => {
-          const actor = actorOf(request, signedIn);
-          const revoked = await tokenStore.revoke(token.clientId, actor);
-          if (!revoked) return showEnded(response);
-          for (const facilityId of facilityIds) {
-            const event = { kind: 'personal-access-token.revoked', ...actor, facilityId } as const;
-            await facilityEmails.send({ ...event, detail: { name: token.name } }, 'owners');
-          }
-          response.redirect(303, '/portal?notice=revoked');
-        },
-        { mayBeDisabled: true },
-      ),
+      withActiveToken(async (request, response, { signedIn, token, facilities }) => {
+        const actor = actorOf(request, signedIn);
+        const revoked = await tokenStore.revoke(token.clientId, actor);
+        if (!revoked) return showEnded(response);
+        for (const { id: facilityId } of facilities) {
+          const event = { kind: 'personal-access-token.revoked', ...actor, facilityId } as const;
+          await facilityEmails.send({ ...event, detail: { name: token.name } }, 'owners');
+        }
+        response.redirect(303, '/portal?notice=revoked');
+      }),
       { returnTo: returnTo('revoke') },
     ),
   );
