@@ -5,14 +5,13 @@ import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { addressKey } from '../../guard/keys.ts';
 import { type AuthorizationQuery, requestState } from '../request-state.ts';
 import { normaliseScope, offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
-import type { ResourceServer } from '../tokens/resource-server.ts';
 import { checkRequestedScopes, effectiveScopes, ownMetadataOf, type RegisteredClient } from './registered-client.ts';
 import { deviceCodeGrantType } from './schema.ts';
 
 interface PolicyOptions {
   readonly tokenRateLimit: RateLimit;
   readonly scopes: ScopeTable;
-  readonly resource: ResourceServer;
+  readonly resource: { checkRequested(requested: unknown, scope: string | undefined): void };
 }
 
 export function applyClientPolicy(provider: Provider, { tokenRateLimit, scopes, resource }: PolicyOptions): void {
