@@ -60,7 +60,7 @@ const bayIds = '(select $2::text[])::text[]';
 const utc = (column: string, field: string): string => `${column} at time zone 'UTC' as "${field}"`;
 const times = `${utc('start_date', 'startDate')}, ${utc('end_date', 'endDate')}`;
 const bookingsOfBay = `select start_date, end_date from booking where facility_id = $1 and bay_id = bay.id
-  and id <> all((select $5::uuid[])::uuid[])`;
+  and id <> all($5::uuid[])`;
 
 const closuresOfBay = `(
     select json_agg(closure) from (
@@ -87,13 +87,15 @@ const bayStates = (closures: string) => `select n::integer, bay.id, bay.bookable
   ) as bookings, (
     select json_agg(hold) from (
       select ${times}, ${utc('expires_at', 'expiresAt')} from booking_hold where facility_id = $1 and bay_id = bay.id
-        and expires_at > clock_timestamp() and id <> all((select $6::uuid[])::uuid[])
+        and expires_at > clock_timestamp() and id <> all($6::uuid[])
         and start_date <= wanted.end_date and end_date >= wanted.start_date
     ) hold
   ) as holds
 from unnest(${bayIds}, (select $3::timestamptz[])::timestamptz[], (select $4::timestamptz[])::timestamptz[])
   with ordinality wanted (bay_id, start_date, end_date, n)
-cross join lateral (select * from bay where facility_id = $1 and id = wanted.bay_id and removed_at is null limit 1) bay
+cross join lateral (
+  select id, bookable, location_id from bay where facility_id = $1 and id = wanted.bay_id and removed_at is null limit 1
+) bay
 join location on location.facility_id = $1 and location.id = bay.location_id`;
 
 const statesWithReasons = bayStates(closuresOfBay);
