@@ -306,6 +306,10 @@ describeInChromium('the day sheet', () => {
     await press(page, 'Close bays');
     await check(page, 'Bay 1');
     await fill(page, { Reason: 'Maintenance', From: `${date}T09:00`, To: `${date}T12:00` });
+    await dialog(page).getByText('Bookings in the closed time: 1.').waitFor();
+    await fill(page, { From: `${date}T11:00` });
+    await dialog(page).getByText('No bookings during this closure.').waitFor();
+    await fill(page, { From: `${date}T09:00` });
     await press(page, 'Close the bays');
     await dialog(page).getByRole('button', { name: 'Met, Bay 1, 10:00–11:00' }).waitFor();
     await page.keyboard.press('Escape');

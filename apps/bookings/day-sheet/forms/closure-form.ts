@@ -1,6 +1,7 @@
 // The form that closes bays for a time, changes a closure, and opens the bays again.
 import type { Closure } from '@bay-booking/client';
-import { api } from '../api.ts';
+import type { Period } from '../../src/time/interval.ts';
+import { api, backgroundApi } from '../api.ts';
 import { findBookings } from '../data/read.ts';
 import { changesSince, ifUnchanged, removeIfUnchanged, sendOnce, type Target } from '../data/write.ts';
 import { offeredBays, type SheetBooking } from '../day/day.ts';
@@ -11,7 +12,15 @@ import { openBooking, readText } from './booking-form.ts';
 import { type FormContext, formField, openForm } from './form.ts';
 import { readTimes, timeFields } from './time-fields.ts';
 
+/** A closure of years can meet more bookings than a form can list. */
+const maxMet = 1_000;
+
 export type NewClosure = Pick<Closure, 'startDate' | 'endDate'> & { readonly bayIds: string[] };
+
+/** `bayIds` is null or undefined for all bays of the location. */
+interface ClosedTime extends Period {
+  readonly bayIds?: readonly string[] | null;
+}
 
 export function openClosure(context: FormContext, original: Closure | NewClosure, draft?: FormDraft): void {
   const { day, mayClose } = context;
@@ -26,8 +35,7 @@ export function openClosure(context: FormContext, original: Closure | NewClosure
     read: () => api.closures.get(id),
     changesIn: (current) => changesSince(original, requested, current, day),
   });
-  const bookingsIn = (closure: Closure): Promise<SheetBooking[]> =>
-    findBookings(api, closure.bayIds ?? allBays, closure);
+  const met = h('div');
   const form = openForm(
     {
       title: existing ? 'Closure' : 'Close bays',
@@ -39,30 +47,21 @@ export function openClosure(context: FormContext, original: Closure | NewClosure
         formField('checkbox', 'whole', 'The whole location', !bayIds),
         formField('checkboxes', 'bayIds', 'Bays', bayIds ?? [], { options: offered }),
         ...timeFields(day, { start: startDate, end: endDate }),
+        met,
       ],
       submitLabel: mayClose && (existing ? 'Save' : 'Close the bays'),
       buttons: [existing && mayClose && button('Open again', () => void form.run(remove), { class: 'danger' })],
       save: async (values) => {
-        const reason = readText(values, 'reason', existing?.reason ?? '');
-        const times = readTimes(values, day, { start: startDate, end: endDate });
-        const isWhole = values.has('whole');
-        const body = {
-          ...(isWhole
-            ? { locationId: day.location.id }
-            : { bayIds: [...values.getAll('bayIds').map(String), ...otherBays] }),
-          startDate: times.startDate,
-          endDate: times.endDate,
-          ...(reason && { reason }),
-        };
+        const body = read(values);
         const saved = existing
-          ? await ifUnchanged(targetOf(existing, { bayIds: undefined, reason, ...body }), ({ etag }) =>
+          ? await ifUnchanged(targetOf(existing, { bayIds: undefined, reason: '', ...body }), ({ etag }) =>
               api.closures.update(existing.id, body, { ifMatch: etag }),
             )
           : await sendOnce(body, (idempotencyKey) => api.closures.create(body, { idempotencyKey }));
         // The closure is saved. A failure of the search must not look like a failure to save.
-        const conflicts = await bookingsIn(saved).catch(() => []);
+        const bookings = await findMet(saved).catch(() => undefined);
         notify(existing || isOver(saved) ? 'The closure was saved.' : 'The bays are closed.');
-        if (conflicts.length === 0) return true;
+        if (!bookings?.length) return true;
         // The bookings stay, so somebody must call these people.
         openClosure(context, saved);
         return false;
@@ -71,11 +70,38 @@ export function openClosure(context: FormContext, original: Closure | NewClosure
     },
     draft,
   );
-  if (existing)
-    void bookingsIn(existing).then(
-      (conflicts) => form.showBelow(listConflicts(conflicts)),
-      () => undefined,
-    );
+  let updates = 0;
+  void showMet(draft ? undefined : existing);
+  form.element.addEventListener('input', ({ target }) => {
+    if ((target as HTMLInputElement).name !== 'reason') void showMet();
+  });
+
+  function read(values: FormData) {
+    const reason = readText(values, 'reason', existing?.reason ?? '');
+    const times = readTimes(values, day, { start: startDate, end: endDate });
+    const ids = [...values.getAll('bayIds').map(String), ...otherBays];
+    return {
+      ...(values.has('whole') ? { locationId: day.location.id } : { bayIds: ids }),
+      startDate: times.startDate,
+      endDate: times.endDate,
+      ...(reason && { reason }),
+    };
+  }
+
+  /** Lists the bookings that the stored closure meets, or that the typed one would meet. */
+  async function showMet(stored?: Closure): Promise<void> {
+    updates += 1;
+    const number = updates;
+    const find = async () => findMet(stored ?? read(form.values()));
+    // The form is not complete, or there is no connection.
+    const bookings = await find().catch(() => undefined);
+    if (number === updates) met.replaceChildren(...(bookings ? [listMet(bookings, stored !== undefined)] : []));
+  }
+
+  async function findMet({ bayIds, ...times }: ClosedTime): Promise<SheetBooking[] | undefined> {
+    if (bayIds?.length === 0) return undefined;
+    return findBookings(backgroundApi, bayIds ?? allBays, times, maxMet);
+  }
 
   async function remove(): Promise<void> {
     if (!existing) return;
@@ -83,9 +109,11 @@ export function openClosure(context: FormContext, original: Closure | NewClosure
     notify(isOver(existing) ? 'The closure was removed.' : 'The bays are open again.');
   }
 
-  function listConflicts(conflicts: readonly SheetBooking[]): HTMLElement {
-    if (conflicts.length === 0) return h('p', 'No bookings during this closure.');
-    return listBookings('Bookings in the closed time', conflicts, day, (booking) => openBooking(context, booking));
+  /** A link leaves the form, so there are none while something typed could be lost. */
+  function listMet(bookings: readonly SheetBooking[], areLinks: boolean): HTMLElement {
+    if (bookings.length === 0) return h('p', 'No bookings during this closure.');
+    const title = `Bookings in the closed time${bookings.length < maxMet ? '' : ' (there may be more)'}`;
+    return listBookings(title, bookings, day, areLinks ? (booking) => openBooking(context, booking) : undefined);
   }
 }
 
