@@ -24,8 +24,8 @@ import {
   locationSchema,
   updateBaySchema,
 } from './place.ts';
-import { bays } from './record.ts';
-import { lockPlacesOfService, writeOutcomes } from './record-store.ts';
+import { type Bay, bays } from './record.ts';
+import { findRows, lockPlacesOfService, writeOutcomes } from './record-store.ts';
 import { createPlacesStore, type PlacesStore } from './store.ts';
 
 const locationsPath = '/api/booking-locations';
@@ -151,10 +151,9 @@ export function createPlacesEndpoints({
           const [row] = (await createPlacesStore(tx).findBays(caller.facilities, { bayIds: [id] }, page)).rows;
           if (!row) throw apiError('ERR00404');
           checkResourceEtag(request.header('if-match'), bayResource(row));
-          const { name, description, bookable, kind, locationId: location } = row;
-          const before = { id, name, description, bookable, kind, locationId: location };
-          const outcome = outcomeOf({ record: before }, { ...before, ...body }, []);
-          writeOutcomes(tx, bays, [outcome], () => row.facilityId, caller);
+          const stored = await findRows<Bay>(tx, bays, [id]);
+          const outcomes = [...stored.values()].map((before) => outcomeOf(before, { ...before.record, ...body }, []));
+          writeOutcomes(tx, bays, outcomes, () => row.facilityId, caller);
           return { ...row, ...body };
         });
         audit(request, { action: 'bay.updated', facilityIds: [bay.facilityId], target: id });

@@ -165,7 +165,7 @@ export const changeableFields = {
   bookable,
 } as const;
 const baySchema = responseSchema({ id: idSchema, ...changeableFields, kind: textSchema, locationId });
-type Bay = FromSchema<typeof baySchema>;
+export type Bay = FromSchema<typeof baySchema>;
 
 const bayDefaults = { description: '', kind: 'RangeBay', bookable: true };
 export const bays = {
