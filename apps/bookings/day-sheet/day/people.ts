@@ -1,5 +1,4 @@
 // Says who made a change: a person by name, a program by the names of its token and its account.
-
 import type { BookingHistory, FacilityPeople } from '@bay-booking/client';
 
 type Actor = BookingHistory['items'][number]['actor'];

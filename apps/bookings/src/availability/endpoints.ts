@@ -1,5 +1,4 @@
 // Describes and handles GET /api/booking-availability (docs/behaviour.md, "Availability").
-
 import { findLengthErrors, parseDates } from '@bay-booking/common/date-times';
 import { type EndpointResponse, namedSchema, responseSchema } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';

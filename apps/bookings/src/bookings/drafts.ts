@@ -1,6 +1,5 @@
 // Validates and writes the bookings that a request wants to create or change, all or none. Reports every error of every
 // booking.
-
 import { isDeepStrictEqual } from 'node:util';
 import { parseDates } from '@bay-booking/common/date-times';
 import type { ApiError, ApiProblem } from '@bay-booking/common/errors';

@@ -15,10 +15,11 @@ import {
   css,
   immutable,
   javaScript,
+  mountAssets,
+  mountDocument,
   readIcon,
   readPageStyles,
 } from '../openapi/public-document.ts';
-import { mountAssets, mountDocument } from '../openapi/routes.ts';
 
 export interface DaySheetOptions {
   readonly baseUrl: string;

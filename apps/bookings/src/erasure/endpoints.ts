@@ -1,5 +1,4 @@
 // Describes and handles POST /api/booking-erasures.
-
 import { namedSchema } from '@bay-booking/common/endpoint';
 import { textSchema } from '@bay-booking/common/text';
 import { isUuid } from '../database/tagged-id.ts';

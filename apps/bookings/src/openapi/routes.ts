@@ -5,10 +5,9 @@ import { fileURLToPath } from 'node:url';
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import type { Scopes } from '@bay-booking/common/scopes';
 import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
-import type { Express, Router } from 'express';
+import type { Express } from 'express';
 import type { Caller } from '../auth/caller.ts';
 import { resourceMetadataPath } from '../auth/challenges.ts';
-import { apiError } from '../errors.ts';
 import { mountApiPath } from '../http/response.ts';
 import { createOpenApi } from './document.ts';
 import {
@@ -18,10 +17,11 @@ import {
   createPublicDocument,
   css,
   javaScript,
-  type PublicDocument,
+  mountAssets,
+  mountDocument,
+  mountJson,
   readIcon,
   readPageStyles,
-  sendDocument,
 } from './public-document.ts';
 import { renderGuides, renderReference } from './reference/page.ts';
 
@@ -33,8 +33,6 @@ export interface ServedDocuments {
   readonly scopes: Scopes;
   readonly hasDaySheet: boolean;
 }
-
-const json = { 'Content-Type': 'application/json; charset=utf-8' };
 
 export function mountDocuments(app: Express, options: ServedDocuments): void {
   const { baseUrl, authIssuer, audience, scopes, hasDaySheet } = options;
@@ -81,25 +79,4 @@ function readAssets(): readonly Asset[] {
     createAsset('reference.js', javaScript, readFileSync(join(referenceFolder, 'reference.js'))),
     readIcon(),
   ];
-}
-
-/** Mounts a document whose JSON anybody may read. */
-export function mountJson(router: Router, path: string, content: object): void {
-  mountDocument(router, path, createPublicDocument(JSON.stringify(content), json));
-}
-
-/** Mounts files below `template`, which has the parameters of the paths of these files. */
-export function mountAssets(router: Router, template: string, assets: readonly Asset[]) {
-  const assetsByPath = new Map(assets.map((asset) => [asset.path, asset]));
-  mountApiPath(router, template, {
-    GET: (request, response) => {
-      const asset = assetsByPath.get(request.path);
-      if (!asset) throw apiError('ERR00404');
-      return sendDocument(request, response, asset);
-    },
-  });
-}
-
-export function mountDocument(router: Router, path: string, document: PublicDocument): void {
-  mountApiPath(router, path, { GET: (request, response) => sendDocument(request, response, document) });
 }

@@ -1,5 +1,4 @@
 // Builds the demo pages: flows, redirect URIs, device flow and e-mails.
-
 import type { Mail } from '../children.ts';
 import type { Client } from '../demo.ts';
 import { clientsAt, type Demo, signInLinks } from './clients.ts';

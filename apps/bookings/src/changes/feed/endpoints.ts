@@ -137,7 +137,7 @@ function changeListExample({ bookingExample, config: { baseUrl } }: FeedServices
 
 type FeedRequest = CallerRequest<FromSchema<typeof feedQuerySchema>>;
 
-/** The query without `latest`, with its defaults. `removed` is described in schema.ts. */
+/** The query without `latest`, with its defaults. */
 interface FeedPosition {
   readonly facilityId: string;
   readonly afterChangeNumber: number;

@@ -1,5 +1,4 @@
 // Describes and handles the endpoints of the history of one booking and of a facility.
-
 import { findReversedIntervalErrors, parseDates } from '@bay-booking/common/date-times';
 import { type EndpointResponse, named, namedSchema } from '@bay-booking/common/endpoint';
 import type { PageRequest } from '@bay-booking/common/page';
