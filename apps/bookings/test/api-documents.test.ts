@@ -146,14 +146,6 @@ test('no operation has an example of Idempotency-Key, which documentation tools 
   for (const parameter of parameters) expect(parameter).not.toHaveProperty('example');
 });
 
-test('the security schemes are client credentials with the tokenUrl, bearer and DPoP', () => {
-  expect(checkedIn.components.securitySchemes).toMatchObject({
-    clientCredentials: { flows: { clientCredentials: { tokenUrl: 'http://localhost:4000/connect/token' } } },
-    bearer: { type: 'http', scheme: 'bearer' },
-    dpop: { type: 'http', scheme: 'DPoP' },
-  });
-});
-
 describe('GET /docs', () => {
   const call = (path: string, headers: Readonly<Record<string, string>> = {}) =>
     system.call('GET', path, { token: null, headers });

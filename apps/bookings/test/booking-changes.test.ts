@@ -120,15 +120,9 @@ describe('the history', () => {
     expect(Object.values(south[0]?.changes ?? {}).map(({ from }) => from)).toEqual([null, null, null, null]);
     expect(await historyOf(id)).toEqual([...north, ...south]);
     expect((await get(`/api/bookings/${id}/history`, ['fac-east'])).status).toBe(404);
-    expect((await get(`/api/bookings/${id}/history`, [])).status).toBe(404);
+    for (const unknown of ['x', '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d'])
+      expect((await get(`/api/bookings/${unknown}/history`)).status).toBe(404);
   });
-
-  test.each(['x', '019d1c3e-7c00-7a1b-8c2d-3e4f5a6b3c1d'])(
-    'the history of the unknown booking %s is 404',
-    async (id) => {
-      expect((await get(`/api/bookings/${id}/history`)).status).toBe(404);
-    },
-  );
 
   test('the history of a bay and a day has deleted and moved bookings, newest first', async () => {
     const at = (bayId: string, hour: number) => ({
@@ -351,8 +345,7 @@ describe('the change feed', () => {
   test.each(['afterChangeNumber=-1', 'afterChangeNumber=x', 'limit=0', 'limit=1001', 'removed=-1'])(
     '%s returns ERR00002',
     async (parameter) => {
-      const response = await readPage(`facilityId=fac-north&${parameter}`);
-      expect([response.status, errorCodes(response)]).toEqual([400, ['ERR00002']]);
+      expect(errorCodes(await readPage(`facilityId=fac-north&${parameter}`))).toEqual(['ERR00002']);
     },
   );
 
@@ -365,8 +358,7 @@ describe('the change feed', () => {
     // The time is in the future, so all deletions are older.
     await removeFromFeed(system.db, new Date(Date.now() + 60_000));
     // These two readers have not read the deletion that was removed.
-    const late = await system.call('GET', pathOf(atEnd.next));
-    expect([late.status, errorCodes(late)]).toEqual([410, ['ERR00410']]);
+    expect(errorCodes(await system.call('GET', pathOf(atEnd.next)))).toEqual(['ERR00410']);
     expect((await system.call('GET', pathOf(old.body.next))).status).toBe(410);
     // This reader read the deletion before the deletion was removed from the feed.
     expect((await system.call('GET', pathOf(afterDeletion.next))).status).toBe(200);

