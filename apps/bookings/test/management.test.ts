@@ -413,7 +413,7 @@ describe('import and export', () => {
 
   test('npm run export prints the same file as the API', async () => {
     const command = `${import.meta.dirname}/../src/commands/export.ts`;
-    const { stdout } = await promisify(execFile)(process.execPath, [command], {
+    const { stdout } = await promisify(execFile)(process.execPath, [command, '-'], {
       env: { DATABASE_URL: system.databaseUrl },
     });
     expect(JSON.parse(stdout)).toEqual((await manage('GET', 'export')).body);

@@ -76,9 +76,9 @@ function importError(problems: readonly PointerError[]): Error {
   return new Error(`Nothing was imported. The file has ${count}:\n${lines.join('\n')}`);
 }
 
-/** Writes an import file with everything to `file`, or to standard output. Only its owner may read the file. */
+/** Writes an import file with everything to `file`, or to standard output (`-`). Only its owner may read the file. */
 export async function exportFile(store: RecordStore, file: string | undefined, options: Fields = {}): Promise<void> {
   const text = `${JSON.stringify(await exportDocument(store, options), null, 2)}\n`;
-  if (file === undefined) process.stdout.write(text);
+  if (file === undefined || file === '-') process.stdout.write(text);
   else await writeFile(resolve(directory(), file), text, { mode: 0o600 });
 }
