@@ -16,6 +16,7 @@ import {
   scopes,
   startAuthServer,
 } from './auth-server.ts';
+import { demoDocument } from './demo-document.ts';
 import type { ImportDocument } from './import-document.ts';
 
 const server = useFixture(() => startAuthServer());
@@ -279,6 +280,13 @@ describe('an invalid file', () => {
 });
 
 describe('an import inserts or updates by id', () => {
+  test('importing the same file twice changes nothing, including passwords and secrets', async () => {
+    // The server was started with this document.
+    const before = await readAllTables();
+    await load(demoDocument(scopes));
+    expect(await readAllTables()).toBe(before);
+  });
+
   test('parallel imports of the same file over separate connections all succeed', async () => {
     const document = { facilities: [{ id: 'fac-new', name: 'New' }], ...accountOf('acc-new', 'lampe fenster regal') };
     const databases = [1, 2, 3].map(() => connectDatabase({ url: server.databaseUrl, applicationName: 'import' }));
