@@ -10,7 +10,7 @@ import { documentedFields, fieldsOf } from '@bay-booking/testkit/import-guide';
 import { describe, expect, test } from '@jest/globals';
 import { bookingsMigrations } from '../src/config.ts';
 import { distribution } from '../src/database/distribution.ts';
-import { createPlaceRecords } from '../src/places/management.ts';
+import { createPlaceRecords } from '../src/places/record.ts';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { isDistributed } from './support/lock-waits.ts';
 import { importPlaces, places } from './support/places.ts';

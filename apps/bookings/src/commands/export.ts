@@ -6,7 +6,7 @@ import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config'
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { withDatabase } from '@bay-booking/service/with-database';
 import { bookingsMigrations as migrationsDirectory } from '../config.ts';
-import { createPlaceRecords } from '../places/management.ts';
+import { createPlaceRecords } from '../places/record.ts';
 
 runCommand(async () => {
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });

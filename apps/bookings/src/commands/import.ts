@@ -10,7 +10,7 @@ import { createLogger } from '@bay-booking/service/logging';
 import { withDatabase } from '@bay-booking/service/with-database';
 import { createAuditLog } from '../audit-log.ts';
 import { bookingsMigrations as migrationsDirectory } from '../config.ts';
-import { createPlaceRecords } from '../places/management.ts';
+import { createPlaceRecords } from '../places/record.ts';
 
 runCommand(async () => {
   const { url, level } = readConfig(process.env, {

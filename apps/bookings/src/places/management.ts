@@ -1,14 +1,10 @@
-// Creates the management API of places, and what the commands import and export need (docs/behaviour.md, "Management
-// API").
-import { formats } from '@bay-booking/common/date-times';
+// Creates the management API of places (docs/behaviour.md, "Management API").
 import { type Endpoint, endpointDefiner, responseSchema } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { isText } from '@bay-booking/common/text';
 import type { Operator } from '@bay-booking/records/endpoints';
-import { createEntryReader } from '@bay-booking/records/file';
 import type { RecordStore } from '@bay-booking/records/import';
 import { createManagement } from '@bay-booking/records/management';
-import { createManagementErrors } from '@bay-booking/records/record';
 import type { Database } from '@bay-booking/service/database/database';
 import type { Router } from 'express';
 import type { AuditLog } from '../audit-log.ts';
@@ -16,49 +12,10 @@ import type { AuthorizeRequest } from '../auth/access-token.ts';
 import { checkScope } from '../auth/access-token.ts';
 import type { Caller } from '../auth/caller.ts';
 import type { Config } from '../config.ts';
-import { errorCatalogue } from '../errors.ts';
 import type { CallerRateLimit } from '../http/rate-limit.ts';
-import { createFacilityKind } from './record.ts';
-import { lockPlacesOfService, placeEvents } from './record-store.ts';
+import { createPlaceRecords } from './record.ts';
+import { placeEvents } from './record-store.ts';
 import { readStatus } from './status-store.ts';
-
-const { ERR00400, ERR00408, ERR00429, ERR00431 } = errorCatalogue;
-
-const errors = createManagementErrors({
-  ERR00400,
-  ERR00408,
-  ERR00429,
-  ERR00431,
-  PLACE00001: {
-    status: 409,
-    description: 'The place has bookings that have not ended.',
-    appliesTo: ['deleteLocation', 'deleteBay'],
-  },
-  PLACE00002: {
-    status: 409,
-    description: 'The id belonged to a facility that was deleted. It is never used again.',
-    appliesTo: ['putFacility', 'importFile'],
-  },
-  PLACE00003: { status: 409, description: 'The facility still has locations.', appliesTo: ['deleteFacility'] },
-});
-
-export function createPlaceRecords(db: Database, link: MakeLink, audit: AuditLog): RecordStore {
-  const roots = [createFacilityKind(link)];
-  return {
-    db,
-    link,
-    roots,
-    errors,
-    reader: createEntryReader(roots, formats, ['facilities']),
-    lock: lockPlacesOfService,
-    onCommit: (events, { clientId, subject = null, requestId }) => {
-      if (events.length === 0) return;
-      const facilityIds = events.flatMap(({ facilityId = [] }) => facilityId);
-      const caller = { clientId, subject };
-      audit({ caller, ...(requestId && { requestId }) }, { action: 'import', facilityIds, target: null });
-    },
-  };
-}
 
 export function createPlaceManagement(options: {
   readonly db: Database;
@@ -79,7 +36,7 @@ export function createPlaceManagement(options: {
     title: 'Management API of Bookings',
     summary: 'Create, change and delete facilities, locations and bays.',
     tokenUrl: `${authIssuer}/connect/token`,
-    actions: [statusEndpoint(db)],
+    actions: [statusEndpoint(store)],
     schemas: { FacilityStatus: statusSchema },
     events: placeEvents,
     authorize: async (request) => {
@@ -106,7 +63,7 @@ const statusSchema = responseSchema({
   },
 });
 
-function statusEndpoint(db: Database): Endpoint<Operator> {
+function statusEndpoint({ db, errors }: RecordStore): Endpoint<Operator> {
   return endpointDefiner<Operator>()({
     operationId: 'getFacilityStatus',
     method: 'GET',

@@ -1,18 +1,27 @@
-// The records facility, location and bay. A location belongs to one facility. A bay belongs to one location, and can
-// move with its bookings to another one of the facility.
+// The records facility, location and bay, which the management API and the commands import and export change. A
+// location belongs to one facility. A bay belongs to one location, and can move with its bookings to another one of the
+// facility.
+import and export change. A location
+// belongs to one facility. A bay belongs to one location, and can move with its bookings to another one of the facility.
+import { formats } from '@bay-booking/common/date-times';
 import { responseSchema } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import { atPointer } from '@bay-booking/common/validation';
-import { findRepeated, outcomeOf, type RecordKind, toWrite } from '@bay-booking/records/record';
-import { query, send, type Transaction } from '@bay-booking/service/database/database';
+import { createEntryReader } from '@bay-booking/records/file';
+import type { RecordStore } from '@bay-booking/records/import';
+import { createManagementErrors, findRepeated, outcomeOf, type RecordKind, toWrite } from '@bay-booking/records/record';
+import { type Database, query, send, type Transaction } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
+import type { AuditLog } from '../audit-log.ts';
 import { lockFacility } from '../database/locks.ts';
+import { errorCatalogue } from '../errors.ts';
 import { knownFields, type OpeningHours } from '../opening-hours/hours.ts';
 import { importedHoursSchema } from '../opening-hours/schema.ts';
 import {
   findRows,
   lockInside,
+  lockPlacesOfService,
   placeReads,
   removeInside,
   storePlaceEvents,
@@ -20,13 +29,47 @@ import {
   writeOutcomes,
 } from './record-store.ts';
 
+const { ERR00400, ERR00408, ERR00429, ERR00431 } = errorCatalogue;
+
+const errors = createManagementErrors({
+  ERR00400,
+  ERR00408,
+  ERR00429,
+  ERR00431,
+  PLACE00001: {
+    status: 409,
+    description: 'The place has bookings that have not ended.',
+    appliesTo: ['deleteLocation', 'deleteBay'],
+  },
+  PLACE00002: {
+    status: 409,
+    description: 'The id belonged to a facility that was deleted. It is never used again.',
+    appliesTo: ['putFacility', 'importFile'],
+  },
+  PLACE00003: { status: 409, description: 'The facility still has locations.', appliesTo: ['deleteFacility'] },
+});
+
+export function createPlaceRecords(db: Database, link: MakeLink, audit: AuditLog): RecordStore {
+  const hrefOf = (path: string): string => link('GET', path).href;
+  const roots = [facilityKind(locationKind(bayKind(hrefOf), hrefOf))];
+  return {
+    db,
+    link,
+    roots,
+    errors,
+    reader: createEntryReader(roots, formats, ['facilities']),
+    lock: lockPlacesOfService,
+    onCommit: (events, { clientId, subject = null, requestId }) => {
+      if (events.length === 0) return;
+      const facilityIds = events.flatMap(({ facilityId = [] }) => facilityId);
+      const caller = { clientId, subject };
+      audit({ caller, ...(requestId && { requestId }) }, { action: 'import', facilityIds, target: null });
+    },
+  };
+}
+
 const facilityId = { ...textSchema, description: 'Facility ID.' } as const;
 const locationId = { ...textSchema, description: 'Location ID.' } as const;
-
-export function createFacilityKind(link: MakeLink): RecordKind<Facility> {
-  const hrefOf = (path: string): string => link('GET', path).href;
-  return facilityKind(locationKind(bayKind(hrefOf), hrefOf));
-}
 
 const timeZone = { ...textSchema, format: 'time-zone' } as const;
 const facilitySchema = responseSchema({ id: idSchema, name: nameSchema, timeZone });

@@ -3,7 +3,7 @@
 import { linksBelow } from '@bay-booking/common/links';
 import { importFile } from '@bay-booking/records/commands';
 import type { Database } from '@bay-booking/service/database/database';
-import { createPlaceRecords } from '../../src/places/management.ts';
+import { createPlaceRecords } from '../../src/places/record.ts';
 
 const bays = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => ({
