@@ -1,8 +1,6 @@
 // The records facility, location and bay, which the management API and the commands import and export change. A
 // location belongs to one facility. A bay belongs to one location, and can move with its bookings to another one of the
 // facility.
-import and export change. A location
-// belongs to one facility. A bay belongs to one location, and can move with its bookings to another one of the facility.
 import { formats } from '@bay-booking/common/date-times';
 import { responseSchema } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
