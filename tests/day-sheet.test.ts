@@ -37,7 +37,7 @@ describeInChromium('the day sheet', () => {
   const close = (date: string, bayId: string, reason: string, from: string, to: string) =>
     system.call('POST', '/api/booking-closures', { bayIds: [bayId], reason, ...timesOf(date, from, to) });
 
-  test('the day has bays in order, closures, hours and bookings over midnight; the page keeps no token', async () => {
+  test('a day has bays, closures, hours and bookings over midnight, and its clocks may change; the page keeps no token', async () => {
     const [before, date] = [nextDay(), nextDay()];
     const name = '<img src=x onerror=alert(1)>';
     await book(date, 'bay-n1-01', name, '10:00', '11:00');
@@ -80,10 +80,10 @@ describeInChromium('the day sheet', () => {
     await system.call('DELETE', path);
     await press(page, 'Day before');
     await booking(page, 'Owl').waitFor();
-  }, 120_000);
 
-  test('in the hour that occurs twice every time carries its zone, and a skipped time is refused', async () => {
-    const page = await system.open(queryOf('2027-10-31'), tall);
+    // In the hour that occurs twice, every time carries its zone.
+    await page.goto(`${system.base}/day${queryOf('2027-10-31')}`);
+    await page.getByRole('heading', { name: '31 October' }).waitFor();
     const labels = await page.locator('.times span').allTextContents();
     expect(labels).toHaveLength(50);
     expect(labels.slice(3, 9)).toEqual(['01:30', '02:00 CEST', '02:30 CEST', '02:00 CET', '02:30 CET', '03:00']);
@@ -107,7 +107,7 @@ describeInChromium('the day sheet', () => {
     expect(await dialog(page).getByLabel('To', { exact: true }).getAttribute('aria-invalid')).toBe('true');
     // One of the bays is not bookable.
     expect(await dialog(page).getByRole('checkbox').count()).toBe(10);
-  }, 120_000);
+  }, 180_000);
 
   test('somebody books, moves, lengthens, undoes and cancels, reads who did it, and overwrites nothing', async () => {
     const date = nextDay();
@@ -666,7 +666,7 @@ describeInChromium('the day sheet', () => {
     await booking(page, 'Late').waitFor({ timeout: feedMs });
   }, 120_000);
 
-  test('an expired token leads through auth and back to the same dialog, but not for another user', async () => {
+  test('an expired token and a step-up lead through auth and back to the same dialog, but not for another user', async () => {
     const date = nextDay();
     const page = await system.open(queryOf(date));
     await press(page, 'New booking');
@@ -690,11 +690,12 @@ describeInChromium('the day sheet', () => {
     await allow(page);
     expect(await dialog(page).count()).toBe(0);
     expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).not.toContain('Secret');
-  }, 120_000);
 
-  test('a step-up leads through auth and back to the same dialog', async () => {
     await system.restartBookings({ STEP_UP: 'schedule' });
-    const page = await system.open(queryOf('2027-01-04'), { username: 'secure@north.example' });
+    await page.context().clearCookies();
+    await page.goto(`${system.base}/day${queryOf('2027-01-04')}`);
+    await signIn(page, 'secure@north.example');
+    await allow(page);
     const anHourAgo = `jsonb_set(payload, '{loginTs}', to_jsonb(extract(epoch from now())::int - 3700))`;
     await system.query(
       'auth',
@@ -720,13 +721,14 @@ describeInChromium('the day sheet', () => {
     await signIn(page, 'secure@north.example', 'demo-0002');
     await expectTyped();
     await page.locator('.closure').waitFor();
-  }, 120_000);
 
-  test('somebody whose range begins to require a second factor can set it up', async () => {
     await system.query('auth', `update facility set requires_second_factor = true where id = 'fac-south'`);
-    const page = await system.open('', { username: 'owner@south.example' });
+    await page.context().clearCookies();
+    await page.goto(`${system.base}/day`);
+    await signIn(page, 'owner@south.example');
+    await allow(page);
     await press(page, 'Sign in with a second factor');
     await page.getByRole('link', { name: 'Set up an authenticator app' }).waitFor();
     expect(new URL(page.url()).origin).toBe(system.issuer);
-  }, 120_000);
+  }, 240_000);
 });

@@ -152,12 +152,12 @@ function hasReceivedAll(expected: readonly string[], receiver: WebhookReceiver):
 }
 
 async function killInstancesAndDatabase(): Promise<void> {
-  await waitForWrites(200);
+  await waitForWrites(100);
   await Promise.all([replace(0), replace(1)]);
-  await waitForWrites(200);
+  await waitForWrites(100);
   await system.database.kill();
   await system.database.start();
-  await waitForWrites(200);
+  await waitForWrites(100);
   await system.database.stop();
   await system.database.start();
   await waitForWrites(100);

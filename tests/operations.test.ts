@@ -12,6 +12,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postg
 import { findPgDump, findPsql } from '@bay-booking/testkit/programs';
 import { read, root, shellBlocks } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { nodeEnvironment } from './support/commands.ts';
 import { queryOnce } from './support/database-server.ts';
 
 /** Returns the text of a section of a page in docs/operations. */
@@ -63,6 +64,7 @@ if (!hasPsql) process.stderr.write('The test of docs/operations is skipped: this
     for (const path of ['node_modules', 'apps/auth/node_modules', 'apps/bookings/node_modules'])
       await symlink(join(root, path), join(folder, 'clone', path));
     environment = {
+      ...nodeEnvironment,
       PATH: `${join(root, 'node_modules/.bin')}:${process.env.PATH}`,
       HOME: folder,
       PGPORT: String(port),
@@ -105,7 +107,7 @@ ${addLogin}
   cd apps/bookings
   exec node src/main.ts > new-instance.log
 ) &
-curl -sS --retry 30 --retry-delay 1 --retry-all-errors -f "http://localhost:$NEW_PORT/health/ready"
+curl -sS --retry 120 --retry-delay 1 --retry-all-errors -f "http://localhost:$NEW_PORT/health/ready"
 ${dropOldLogin}
 echo =====
 curl -sS -f "http://localhost:$NEW_PORT/api/bookings" -H "Authorization: Bearer $TOKEN"
@@ -114,7 +116,7 @@ curl -s "$BOOKINGS/health/ready"`;
     const { stdout } = await promisify(execFile)('bash', ['-e', '-c', script], {
       cwd: join(folder, 'clone'),
       env: environment as NodeJS.ProcessEnv,
-      timeout: 90_000,
+      timeout: 240_000,
     });
     // The last six outputs are the booking that the last block of install.md creates, the sizes of the tables, whether
     // all connections have TLS, the output of the commands that change the password, the bookings that the second
@@ -148,7 +150,13 @@ const programs = findPgDump();
       env: {
         PATH: `${programs}:${join(root, 'node_modules/.bin')}:${process.env.PATH}`,
         ...{ PGHOST: 'localhost', PGPORT: String(port), PGUSER: 'manager', PGPASSWORD: 'manager' },
-        ...{ PGDATABASE: 'postgres', DUMPS: folder, OWNER_PASSWORD: 'owner', SERVICE_PASSWORD: 'service' },
+        ...{
+          NODE_COMPILE_CACHE: nodeEnvironment.NODE_COMPILE_CACHE,
+          PGDATABASE: 'postgres',
+          DUMPS: folder,
+          OWNER_PASSWORD: 'owner',
+          SERVICE_PASSWORD: 'service',
+        },
       },
     });
   const createDatabases =

@@ -7,6 +7,7 @@ import { json } from 'node:stream/consumers';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { callApi } from './support/api.ts';
+import type { Instance } from './support/instance.ts';
 import { bookOnce, getToken, startTestSystem } from './support/test-system.ts';
 import { eventually } from './support/wait.ts';
 import { startWebhookReceiver, type WebhookReceiver, webhookEnvironment } from './support/webhook-receiver.ts';
@@ -39,12 +40,18 @@ const collector = createServer(async (request, response) => {
   response.setHeader('Content-Type', 'application/json').end('{}');
 });
 const system = useFixture(startTestSystem);
-const receivers: WebhookReceiver[] = [];
+let bookings: Instance;
+let token: string;
+let receiver: WebhookReceiver;
 beforeAll(async () => {
   await once(collector.listen(0, '127.0.0.1'), 'listening');
+  const auth = await system.startAuth(tracing('auth'));
+  bookings = await system.startBookings({ ...tracing('bookings'), ...webhookEnvironment });
+  token = await getToken(auth.base);
+  receiver = await startWebhookReceiver();
 });
 afterAll(async () => {
-  await Promise.all(receivers.map((receiver) => receiver.close()));
+  await receiver?.close();
   collector.close();
 });
 
@@ -56,9 +63,6 @@ const tracing = (service: string) => ({
 });
 
 test('spans of both services have routes and SQL without values, and belong to the trace of the caller', async () => {
-  const auth = await system.startAuth(tracing('auth'));
-  const bookings = await system.startBookings(tracing('bookings'));
-  const token = await getToken(auth.base);
   expect(await bookOnce(bookings.base, token)).toBe(201);
 
   const traceId = 'a'.repeat(32);
@@ -89,11 +93,8 @@ test('spans of both services have routes and SQL without values, and belong to t
 });
 
 test('spans of deliveries name the receiver, and neither the path nor the query of its URL', async () => {
-  const receiver = await startWebhookReceiver();
-  receivers.push(receiver);
   const { origin } = new URL(receiver.url);
-  const token = await getToken((await system.startAuth()).base);
-  const { base } = await system.startBookings({ ...tracing('webhooks'), ...webhookEnvironment });
+  const { base } = bookings;
   for (const url of [
     `${receiver.url}/secret-path?key=secret-query`,
     'http://127.0.0.1:1/secret-path?key=secret-query',
@@ -102,7 +103,7 @@ test('spans of deliveries name the receiver, and neither the path nor the query 
     expect((await callApi(base, token, 'POST', `/api/webhooks/${body.id}/ping`)).status).toBe(202);
   }
   const deliveries = () =>
-    spans.filter(({ service, name }) => service === 'webhooks' && name === 'POST').map((span) => JSON.stringify(span));
+    spans.filter(({ service, name }) => service === 'bookings' && name === 'POST').map((span) => JSON.stringify(span));
   for (const address of [origin, 'http://127.0.0.1:1'])
     await eventually(async () => deliveries().some((span) => span.includes(`"${address}"`)));
   expect(deliveries().filter((span) => span.includes('secret-'))).toEqual([]);

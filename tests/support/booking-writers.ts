@@ -1,4 +1,5 @@
 // Creates, changes, moves and deletes bookings in a loop while a test makes a part of the system fail.
+import { setTimeout as pause } from 'node:timers/promises';
 import { callApi } from './api.ts';
 
 const bays = {
@@ -9,6 +10,8 @@ type Facility = keyof typeof bays;
 const firstStart = Date.UTC(2060, 0, 1);
 /** The pause before a request is sent again. */
 const retryDelayMs = 50;
+/** The pause after the writes of a booking. Without pauses, the deliveries of the changes would take minutes. */
+const pauseMs = 50;
 /** The length of each booking in milliseconds. */
 const slotMs = 60_000;
 /** Each writer has its own time slots, so that the bookings of two writers never conflict. */
@@ -41,7 +44,7 @@ export function startBookingWriters(bases: readonly string[], token: string, cou
         else if (status !== 400 && status !== 404) unexpectedStatuses.push(status);
         return { status, id: body?.id ?? '' };
       }
-      await new Promise((resolve) => setTimeout(resolve, retryDelayMs));
+      await pause(retryDelayMs);
     }
   }
 
@@ -65,6 +68,7 @@ export function startBookingWriters(bases: readonly string[], token: string, cou
       await send('PUT', `/api/bookings/${id}`, { ...bookingOf(facility, number), userAlias: `changed-${number}` });
       if (number % 3 === 0) await send('PUT', `/api/bookings/${id}`, bookingOf(otherFacility, number));
       if (number % 4 === 0) await send('DELETE', `/api/bookings/${id}`);
+      await pause(pauseMs);
     }
   }
 

@@ -45,6 +45,8 @@ export const useBrowserSystem = (environment: () => Record<string, string> = () 
         // Switches CSS transitions off. During a transition, the accessibility checker axe would measure a colour
         // between the old and the new colour.
         const context = await browser.newContext({ locale: 'en-GB', reducedMotion: 'reduce', ...options });
+        // On busy cores, Swagger UI alone can take half a minute.
+        context.setDefaultTimeout(100_000);
         return context.newPage();
       },
       close: async () => {

@@ -32,7 +32,7 @@ const disabledFeatures = [
   'WebUIOmniboxPopup',
 ];
 
-export const launchChromium = (): Promise<Browser> =>
+export const launchChromium = (...furtherArguments: readonly string[]): Promise<Browser> =>
   chromium.launch({
     executablePath: chromiumPath,
     timeout: 120_000,
@@ -48,6 +48,7 @@ export const launchChromium = (): Promise<Browser> =>
       '--disable-component-update',
       '--disable-sync',
       `--disable-features=${disabledFeatures}`,
+      ...furtherArguments,
     ],
   });
 

@@ -11,7 +11,10 @@ const programsOnPath = (name: string): readonly string[] =>
     .map((folder) => join(folder, name))
     .filter((path) => existsSync(path));
 
-export const chromiumPath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
+/** The headless shell is Chromium without a user interface, and shows a page with half of the processor time. */
+const headlessShell = existing('/usr/bin/chromium-headless-shell');
+
+export const chromiumPath = process.env.CHROMIUM_PATH ?? headlessShell ?? '/usr/bin/chromium';
 
 export const findChromium = (): string | undefined => existing(chromiumPath);
 

@@ -1,4 +1,7 @@
 // Starts Chromium for the tests of pages, which are skipped on a machine without Chromium, and checks a page.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import {
   type Browser,
   chromiumMissing,
@@ -17,13 +20,25 @@ import { expect, test } from '@jest/globals';
 if (!hasChromium) process.stderr.write(`skipping the tests of pages: ${chromiumMissing}\n`);
 export const withBrowser = hasChromium ? test : test.skip;
 
-/** Starts Chromium before the tests of a file, and closes it after them. */
+/**
+ * Starts Chromium before the tests of a file, and closes it after them. At the redirect URIs of the demo clients, the
+ * browser finds an application, which has another port in truth.
+ */
 export const useChromium = () =>
   useFixture(async () => {
-    const browser = hasChromium ? await launchChromium() : undefined;
+    const application = createServer((_request, response) => {
+      response.setHeader('Content-Type', 'text/html').end('<title>The application</title>');
+    }).listen(0, '127.0.0.1');
+    await once(application, 'listening');
+    const { port } = application.address() as AddressInfo;
+    const mapping = `--host-resolver-rules=MAP localhost:4010 127.0.0.1:${port}`;
+    const browser = hasChromium ? await launchChromium(mapping) : undefined;
     return {
       newContext: (options: Parameters<Browser['newContext']>[0]) => (browser as Browser).newContext(options),
-      close: async () => browser?.close(),
+      close: async () => {
+        await browser?.close();
+        application.close();
+      },
     };
   }, 60_000);
 

@@ -38,10 +38,6 @@ async function openPage(javaScriptEnabled: boolean, timezoneId?: string): Promis
     ...contextOptions(viewport, javaScriptEnabled),
     ...(timezoneId && { timezoneId }),
   });
-  // No application runs at the redirect URIs of the demo clients, so the context responds to requests for them.
-  await context.route('http://localhost:4010/**', (route) =>
-    route.fulfill({ contentType: 'text/html', body: '<title>The application</title>' }),
-  );
   return context.newPage();
 }
 
