@@ -1,6 +1,8 @@
-// Tests concurrent requests for the same bookings, bays, ids and keys.
+// Tests concurrent requests for the same bookings, bays, ids and keys, and compares the overlap rule of the API with a
+// simple implementation, for generated intervals.
 import { query } from '@bay-booking/service/database/database';
 import { describe, expect, jest, test } from '@jest/globals';
+import fc from 'fast-check';
 import type { Response } from 'supertest';
 import { bookingBody, clients, errorCodes, rounds } from './support/booking-requests.ts';
 import { isDistributed, isTransactionWaiting } from './support/lock-waits.ts';
@@ -352,4 +354,69 @@ test('the constraint of the table rejects an overlap that a program without lock
   expect(system.logged.map((line) => JSON.parse(line))).toContainEqual(
     expect.objectContaining({ level: 'error', err: expect.objectContaining({ message: expect.any(String) }) }),
   );
+});
+
+describe('overlaps', () => {
+  /** `start` and `end` are hours of a day. */
+  interface Interval {
+    readonly start: number;
+    readonly end: number;
+  }
+
+  /** An interval does not include its end, unless its start equals its end. */
+  function isOverlapping(a: Interval, b: Interval): boolean {
+    if (a.start === a.end && b.start === b.end) return a.start === b.start;
+    if (a.start === a.end) return b.start <= a.start && a.start < b.end;
+    if (b.start === b.end) return isOverlapping(b, a);
+    return a.start < b.end && b.start < a.end;
+  }
+
+  const intervals = fc.tuple(fc.nat(8), fc.nat(4)).map(([start, length]): Interval => ({ start, end: start + length }));
+  const firstDay = Date.UTC(2045, 0, 1);
+  const hourMs = 3_600_000;
+  const dayMs = 24 * hourMs;
+  let day = 0;
+
+  test('generated bookings are accepted if they overlap no other booking, and searches find them', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(intervals, { minLength: 1, maxLength: 8 }), intervals, async (requested, searched) => {
+        // Each run has its own day, so that bookings of different runs do not overlap.
+        day += 1;
+        const at = (hour: number) => new Date(firstDay + day * dayMs + hour * hourMs).toISOString();
+        const accepted: Interval[] = [];
+        for (const interval of requested) {
+          const body = {
+            bayId: 'bay-n1-01',
+            userAlias: 'Ann',
+            startDate: at(interval.start),
+            endDate: at(interval.end),
+          };
+          const response = await system.call('POST', '/api/bookings', { body });
+          if (accepted.some((other) => isOverlapping(other, interval)))
+            expect(errorCodes(response)).toEqual(['BOOK00002']);
+          else {
+            expect(response.status).toBe(201);
+            accepted.push(interval);
+          }
+        }
+        const query = `startDate=${at(searched.start)}&endDate=${at(searched.end)}`;
+        const findStarts = async (path: string) =>
+          (await system.call('GET', path)).body.items.map(({ startDate }: { startDate: string }) => startDate);
+        const startsOf = (select: (interval: Interval) => boolean) =>
+          accepted
+            .filter(select)
+            .map(({ start }) => at(start))
+            .sort();
+        // A search by bay finds the bookings that overlap its interval.
+        expect(await findStarts(`/api/bookings?bayIds=bay-n1-01&${query}`)).toEqual(
+          startsOf((interval) => isOverlapping(interval, searched)),
+        );
+        // A search by location finds the bookings that lie inside its interval.
+        expect(await findStarts(`/api/bookings?locationIds=loc-north-1&${query}`)).toEqual(
+          startsOf(({ start, end }) => searched.start <= start && end <= searched.end),
+        );
+      }),
+      { numRuns: 40 },
+    );
+  }, 60_000);
 });
