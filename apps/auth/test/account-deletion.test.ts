@@ -7,7 +7,8 @@ import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { eventually, scopes, statusAndBody } from './auth-server.ts';
+import { eventually, scopes } from './auth-server.ts';
+import { authorizeUrl, passwordTokens, refreshTokens, webCallback } from './flows.ts';
 import { accountOf, filled, north, password, startPortal } from './portal-fixture.ts';
 
 const portal = useFixture(() => startPortal());
@@ -32,13 +33,7 @@ const findEverywhere = async (...texts: string[]): Promise<readonly string[]> =>
   return found.flat();
 };
 const signInAs = (username: string) =>
-  portal.server.post('/connect/token', {
-    grant_type: 'password',
-    client_id: 'demo-native',
-    username,
-    password,
-    scope: `${scopes.bookings} offline_access`,
-  });
+  passwordTokens(portal.server, { username, password }, `${scopes.bookings} offline_access`);
 
 test('nothing in the database names a person after the deletion, and nothing of the person works any more', async () => {
   const [name, newName, email] = ['Wilhelmina Vanderberg', 'Minnie Vanderberg', 'wilhelmina@range.example'];
@@ -60,16 +55,9 @@ test('nothing in the database names a person after the deletion, and nothing of 
   const people = await owner.open(portal.at(north));
   await owner.send(filled(people, '/invitations', { email: 'guest@range.example', role: 'staff' }), {});
   // A sign-in that has not ended, with the address of the person.
-  const url = new URL('/connect/authorize', portal.server.origin);
-  url.search = new URLSearchParams({
-    response_type: 'code',
-    client_id: 'demo-web',
-    redirect_uri: 'http://localhost:4010/callback',
-    scope: scopes.play,
-    login_hint: email,
-  }).toString();
-  await portal.openBrowser().open(url);
-  const tokens = await statusAndBody(await signInAs(email));
+  const request = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: scopes.play };
+  await portal.openBrowser().open(authorizeUrl(portal.server, { ...request, login_hint: email }));
+  const tokens = await signInAs(email);
   const accessToken = String(tokens.access_token);
   await portal.server.auth.waitUntilIdle();
   expect((await findEverywhere(name, newName, email)).length).toBeGreaterThan(5);
@@ -97,12 +85,7 @@ test('nothing in the database names a person after the deletion, and nothing of 
   expect(events.every(({ address }: { address: unknown }) => address === null)).toBe(true);
 
   expect((await signInAs(email)).status).toBe(400);
-  const refreshed = await portal.server.post('/connect/token', {
-    grant_type: 'refresh_token',
-    client_id: 'demo-native',
-    refresh_token: String(tokens.refresh_token),
-  });
-  expect(refreshed.status).toBe(400);
+  expect(await refreshTokens(portal.server, tokens)).toMatchObject({ status: 400 });
   expect((await browser.open(portal.at('/account'))).url.pathname).toBe('/sign-in');
   const list = decodeJwt(await (await fetch(portal.at('/.well-known/revocations'))).text());
   const ids = (list.revoked as { id: string }[]).map((entry) => entry.id);

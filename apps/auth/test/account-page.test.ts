@@ -4,7 +4,18 @@ import { type FormBrowser, fieldOf, type Page } from '@bay-booking/testkit/form-
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { describe, expect, test } from '@jest/globals';
 import { scopes, startAuthServer } from './auth-server.ts';
-import { authorizeUrl, exchangeCode, openBrowser, player, webCallback, webClient, webRequest } from './flows.ts';
+import {
+  allow,
+  authorizeUrl,
+  exchangeCode,
+  openBrowser,
+  passwordTokens,
+  player,
+  refreshTokens,
+  webCallback,
+  webClient,
+  webRequest,
+} from './flows.ts';
 import { password, registerUser, signInUser, userAgents } from './test-users.ts';
 
 const server = useFixture(() => startAuthServer());
@@ -14,7 +25,6 @@ const { firefox } = userAgents;
 /** Opens the page "Your account", or the sign-in page if nobody is signed in. */
 const openAccount = (browser: FormBrowser): Promise<Page> => browser.open(`${server.origin}/account`);
 const isSignedIn = async (browser: FormBrowser) => (await openAccount(browser)).title.startsWith('Your account');
-const requestToken = async (form: Record<string, string>) => server.token({ client_id: 'demo-native', ...form });
 
 test('a user who opens the account page signs in and returns to the account page', async () => {
   const browser = openBrowser(server);
@@ -104,21 +114,19 @@ describe('sessions', () => {
 describe('applications', () => {
   test('the page lists applications with tokens, and “Remove access” ends their refresh tokens', async () => {
     const { browser, username } = await registerUser(server);
-    const scope = `offline_access ${scopes.play}`;
-    const tokens = await requestToken({ grant_type: 'password', scope, username, password });
+    const tokens = await passwordTokens(server, { username, password });
     const account = await openAccount(browser);
     expect(account.html).toContain('Demo native app');
     const removed = await browser.send(account, { client: 'demo-native' }, 'Remove access');
     expect(removed.html).not.toContain('Demo native app');
     expect(textOf(removed.html)).toContain('Within 15 seconds, the access tokens that it already has stop working.');
-    const refresh = { grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
-    expect(await requestToken(refresh)).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect(await refreshTokens(server, tokens)).toMatchObject({ status: 400, error: 'invalid_grant' });
   });
 
   test('an application whose access was removed must ask for consent again', async () => {
     const { browser } = await registerUser(server);
     const url = authorizeUrl(server, { ...webRequest, scope: `openid ${scopes.play}` });
-    await browser.send(await browser.open(url), {}, { name: 'decision', value: 'allow' });
+    await browser.send(await browser.open(url), {}, allow);
     // The user has given consent, so the browser is redirected to the client.
     expect((await browser.open(url)).url.origin).toBe(new URL(webCallback).origin);
     await browser.send(await openAccount(browser), { client: 'demo-web' }, 'Remove access');
@@ -147,13 +155,11 @@ describe('the password', () => {
     const { browser } = await registerUser(server);
     const scope = `openid offline_access ${scopes.play}`;
     const url = authorizeUrl(server, { ...webRequest, scope, prompt: 'consent' });
-    const callback = await browser.send(await browser.open(url), {}, { name: 'decision', value: 'allow' });
+    const callback = await browser.send(await browser.open(url), {}, allow);
     const webTokens = await exchangeCode(server, callback.url.searchParams.get('code'));
     const page = await openAccount(browser);
     await browser.send(page, { password, newPassword, ...(keepApplications && { keepApplications }) });
-    const refresh = { grant_type: 'refresh_token', refresh_token: String(webTokens.refresh_token) };
-    const refreshed = await requestToken({ ...webClient, ...refresh });
-    expect(refreshed.status).toBe(status);
+    expect(await refreshTokens(server, webTokens, webClient)).toMatchObject({ status });
     expect(await isSignedIn(browser)).toBe(true);
   });
 

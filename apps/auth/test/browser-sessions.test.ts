@@ -5,8 +5,9 @@ import { type FormBrowser, fieldOf, openFormBrowser, type Page } from '@bay-book
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually, scopes, startAuthServer } from './auth-server.ts';
-import { allow, createDevice } from './device-fixture.ts';
+import { createDevice } from './device-fixture.ts';
 import {
+  allow,
   authorizeUrl,
   openBrowser,
   player,

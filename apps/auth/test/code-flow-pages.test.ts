@@ -4,8 +4,20 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { basic, scopes, startAuthServer } from './auth-server.ts';
-import { authorizeUrl, exchangeCode, openBrowser, owner, player, signInAndConsent, webRequest } from './flows.ts';
+import { scopes, startAuthServer } from './auth-server.ts';
+import {
+  allow,
+  authorizeUrl,
+  deny,
+  exchangeCode,
+  openBrowser,
+  owner,
+  player,
+  refreshTokens,
+  signInAndConsent,
+  webClient,
+  webRequest,
+} from './flows.ts';
 
 const server = useFixture(() => startAuthServer());
 
@@ -19,10 +31,7 @@ const requestUrl = (params: Record<string, string> = {}): string =>
   });
 /** Exchanges the code that the page's URL contains. */
 const exchange = (page: Page) => exchangeCode(server, page.url.searchParams.get('code'));
-// The buttons of the consent page. Unless a test names the scopes to allow, the checkboxes of all scopes stay checked.
-const allow = { name: 'decision', value: 'allow' };
-const deny = { name: 'decision', value: 'deny' };
-/** Returns the scopes that the user may decline on a consent page. */
+/** Returns the scopes that the user may decline on a consent page. Unless a test sends others, all stay checked. */
 const optionalScopes = (page: Page): string[] =>
   page.forms.flatMap(({ fields }) => fields.filter(({ name }) => name === 'scope').map(({ value }) => value));
 const grantedScope = (page: Page) => page.url.searchParams.get('scope');
@@ -85,10 +94,8 @@ describe('the user logs in, then consents', () => {
     const tokens = await exchange(await first.send(await openConsent(first, scope), {}, allow));
     await second.send(await second.open(`${server.origin}/sign-in`), player);
     const others = await exchange(await second.open(requestUrl({ scope, prompt: 'none' })));
-    const web = ['demo-web', 'demo-web-secret'] as const;
-    await server.post('/connect/revocation', { token: String(tokens.refresh_token) }, basic(...web));
-    const refresh = { grant_type: 'refresh_token', refresh_token: String(others.refresh_token) };
-    expect((await server.post('/connect/token', refresh, basic(...web))).status).toBe(200);
+    await server.post('/connect/revocation', { ...webClient, token: String(tokens.refresh_token) });
+    expect(await refreshTokens(server, others, webClient)).toMatchObject({ status: 200 });
   });
 
   test.each([

@@ -1,14 +1,12 @@
 // Simulates a device (RFC 8628) and the user who enters the code of the device.
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { type AuthServer, scopes, statusAndBody } from './auth-server.ts';
-import { openBrowser, player, signInAndConsent } from './flows.ts';
+import { allow, openBrowser, player, signInAndConsent } from './flows.ts';
 
 export const deviceCodeGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 /** The demo client for devices. */
 export const screen = { client_id: 'demo-screen' };
 export const screenScope = `openid profile roles offline_access ${scopes.play}`;
-export const allow = { name: 'decision', value: 'allow' };
-export const deny = { name: 'decision', value: 'deny' };
 
 export interface DeviceAuthorization {
   readonly device_code: string;

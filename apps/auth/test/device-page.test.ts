@@ -5,8 +5,8 @@ import { type FormBrowser, fieldOf, openFormBrowser, type Page } from '@bay-book
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { scopes, startAuthServer } from './auth-server.ts';
-import { allow, createDevice, deny } from './device-fixture.ts';
-import { openBrowser, owner, player, signInAndConsent } from './flows.ts';
+import { createDevice, screen } from './device-fixture.ts';
+import { allow, deny, openBrowser, owner, player, refreshTokens, signInAndConsent } from './flows.ts';
 
 const server = useFixture(() => startAuthServer({ TRUST_PROXY: 'true' }));
 /** A device of the client demo-screen. Unless a test names another user, `player` (acc-player) connects the device. */
@@ -121,8 +121,7 @@ describe('sign-in and consent', () => {
     const account = await browser.open(`${server.origin}/account`);
     expect(account.html).toContain('Demo screen');
     await browser.send(account, { client: 'demo-screen' });
-    const form = { client_id: 'demo-screen', grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
-    expect((await server.post('/connect/token', form)).status).toBe(400);
+    expect(await refreshTokens(server, tokens, screen)).toMatchObject({ status: 400 });
   });
 });
 
@@ -130,10 +129,9 @@ test('a device stays connected when the user signs out in the browser', async ()
   const codes = await device.start();
   const browser = openBrowser(server);
   const end = await device.connect(codes, { browser });
-  const { refresh_token } = await device.poll(codes);
+  const tokens = await device.poll(codes);
   await browser.send(end, {}, 'Sign out');
-  const form = { client_id: 'demo-screen', grant_type: 'refresh_token', refresh_token: String(refresh_token) };
-  expect((await server.post('/connect/token', form)).status).toBe(200);
+  expect(await refreshTokens(server, tokens, screen)).toMatchObject({ status: 200 });
 });
 
 describe('repeated, interrupted and invalid uses of a code', () => {

@@ -5,15 +5,8 @@ import { clients } from '@bay-booking/testkit/rounds';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { audience, basic, passSecondAfterUse, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import {
-  createDevice,
-  type DeviceAuthorization,
-  deny,
-  deviceCodeGrant,
-  screen,
-  screenScope,
-} from './device-fixture.ts';
-import { openBrowser, owner } from './flows.ts';
+import { createDevice, type DeviceAuthorization, deviceCodeGrant, screen, screenScope } from './device-fixture.ts';
+import { deny, openBrowser, owner } from './flows.ts';
 import { createKeyClient, type KeyClient } from './key-client.ts';
 
 const server = useFixture(() => startAuthServer());

@@ -5,7 +5,9 @@ import { type AuthServer, scopes } from './auth-server.ts';
 export const player = { username: 'player@example.com', password: 'demo-player-pass' };
 export const owner = { username: 'owner@north.example', password: 'demo-owner-pass' };
 export const webCallback = 'http://localhost:4010/callback';
-const allow = { name: 'decision', value: 'allow' };
+/** The buttons of the pages where a user decides. */
+export const allow = { name: 'decision', value: 'allow' };
+export const deny = { name: 'decision', value: 'deny' };
 
 /** A PKCE challenge with its verifier: the example in RFC 7636, appendix B. */
 export const pkce = {
@@ -67,6 +69,22 @@ export const exchangeCode = (server: AuthServer, code: unknown, more: Record<str
     redirect_uri: webCallback,
     ...more,
   });
+
+type Tokens = Readonly<Record<string, unknown>>;
+
+/** `more` has the fields that identify the client, and further parameters. */
+export const refreshTokens = (
+  server: AuthServer,
+  tokens: Tokens,
+  more: Record<string, string> = { client_id: 'demo-native' },
+) => server.token({ grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token), ...more });
+
+/** Signs in with the password grant (RFC 6749 section 4.3). */
+export const passwordTokens = (
+  server: AuthServer,
+  user: { readonly username: string; readonly password: string },
+  scope = `offline_access ${scopes.play}`,
+) => server.token({ grant_type: 'password', client_id: 'demo-native', scope, ...user });
 
 /** Obtains an access token for userinfo with the implicit flow of demo-spa. */
 export async function obtainAccessToken(server: AuthServer): Promise<string> {

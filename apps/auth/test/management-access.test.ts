@@ -10,6 +10,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Express } from 'express';
 import { decodeJwt } from 'jose';
 import { audience, eventually, patForm, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { passwordTokens, refreshTokens } from './flows.ts';
 import { createKeyClient } from './key-client.ts';
 import { operateAuth, operateBookings, startManagementServer } from './management-client.ts';
 
@@ -155,20 +156,7 @@ test('the OpenAPI document describes every path that works', async () => {
   }
 });
 
-const passwordForm = (username: string, password: string) => ({
-  grant_type: 'password',
-  client_id: 'demo-native',
-  scope: `${scopes.play} offline_access`,
-  username,
-  password,
-});
-const signIn = async (username: string, password: string) => management.server.token(passwordForm(username, password));
-const refresh = async (token: unknown) =>
-  management.server.token({
-    grant_type: 'refresh_token',
-    client_id: 'demo-native',
-    refresh_token: String(token),
-  });
+const signIn = (username: string, password: string) => passwordTokens(management.server, { username, password });
 const newAccount = async (name: string, more: object = {}) => {
   const username = `${name}@story.example`;
   const entry = { id: `acc-${name}`, password: 'first-password', ...more };
@@ -250,7 +238,7 @@ describe('accounts', () => {
     const published = (await revocations()).length;
     const changed = { ...entry, password: 'password-number-two' };
     expect(await management.send('PUT', `/accounts/${username}`, changed)).toMatchObject({ status: 200 });
-    expect(await refresh(hijacker.refresh_token)).toMatchObject({ status: 400, error: 'invalid_grant' });
+    expect(await refreshTokens(management.server, hijacker)).toMatchObject({ status: 400, error: 'invalid_grant' });
     expect((await revocations()).length).toBeGreaterThan(published);
     expect(await signIn(username, changed.password)).toMatchObject({ status: 200 });
     expect(await lastEvent('account=acc-hijacked')).toMatchObject({
@@ -276,7 +264,7 @@ describe('accounts', () => {
     const { username, entry } = await newAccount('fired');
     const first = await signIn(username, entry.password);
     expect(await management.send('POST', `/accounts/${username}/end-sessions`)).toMatchObject({ status: 204 });
-    expect(await refresh(first.refresh_token)).toMatchObject({ status: 400 });
+    expect(await refreshTokens(management.server, first)).toMatchObject({ status: 400 });
     expect(await revocations()).not.toEqual([]);
     const second = await signIn(username, entry.password);
     const before = (await revocations()).length;
@@ -285,7 +273,7 @@ describe('accounts', () => {
       body: { disabled: true },
     });
     expect((await revocations()).length).toBeGreaterThan(before);
-    expect(await refresh(second.refresh_token)).toMatchObject({ status: 400 });
+    expect(await refreshTokens(management.server, second)).toMatchObject({ status: 400 });
     expect(await signIn(username, entry.password)).toMatchObject({ status: 400 });
     expect(await management.send('PUT', `/accounts/${username}`, entry)).toMatchObject({ status: 200 });
     expect(await signIn(username, entry.password)).toMatchObject({ status: 200 });

@@ -4,7 +4,8 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { describe, expect, test } from '@jest/globals';
-import { deleteExpiredRows, eventually, reencryptEmails, scopes, startAuthServer } from './auth-server.ts';
+import { deleteExpiredRows, eventually, reencryptEmails, startAuthServer } from './auth-server.ts';
+import { passwordTokens, refreshTokens } from './flows.ts';
 
 const smtp = useFixture(startSmtpSink);
 const server = useFixture(() => startAuthServer({ SMTP_URL: smtp.url, MAIL_FROM: 'Bay Booking <mail@range.example>' }));
@@ -32,15 +33,7 @@ async function requestReset(username: string): Promise<string> {
   return linkIn(mail.text);
 }
 
-/** Requests tokens with the password grant (RFC 6749 section 4.3). */
-const requestTokens = async (username: string, enteredPassword: string) =>
-  server.token({
-    grant_type: 'password',
-    client_id: 'demo-native',
-    scope: `offline_access ${scopes.play}`,
-    username,
-    password: enteredPassword,
-  });
+const requestTokens = (username: string, entered: string) => passwordTokens(server, { username, password: entered });
 
 /** A user is locked out after fewer failed attempts than this number. */
 const lockoutAttempts = 14;
@@ -81,8 +74,7 @@ describe('registrations', () => {
     expect((await owner.send(page, {}, 'This was not me')).title).toMatch(/^Nobody can sign in/);
     expect((await visitor.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
     expect(await requestTokens(username, password)).toMatchObject({ status: 400, error: 'invalid_grant' });
-    const refresh = { client_id: 'demo-native', refresh_token: String(before.refresh_token) };
-    expect((await server.post('/connect/token', { grant_type: 'refresh_token', ...refresh })).status).toBe(400);
+    expect(await refreshTokens(server, before)).toMatchObject({ status: 400 });
     const { rows } = await server.db.raw("select 1 from social_identity where subject = 'stranger'");
     expect(rows).toHaveLength(0);
     await owner.send(await owner.open(await requestReset(username)), { password: newPassword });
@@ -142,12 +134,7 @@ describe('password resets', () => {
 
     expect(await requestTokens(username, password)).toMatchObject({ status: 400, error: 'invalid_grant' });
     expect(await requestTokens(username, newPassword)).toMatchObject({ status: 200 });
-    const refresh = {
-      grant_type: 'refresh_token',
-      client_id: 'demo-native',
-      refresh_token: String(before.refresh_token),
-    };
-    expect(await server.token(refresh)).toMatchObject({ status: 400 });
+    expect(await refreshTokens(server, before)).toMatchObject({ status: 400 });
     expect((await visitor.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
     await smtp.mailTo(username, ({ subject }) => subject === 'Your password was changed');
 

@@ -5,6 +5,7 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { eventually, passSecondAfterUse, patForm, scopes, statusAndBody } from './auth-server.ts';
+import { passwordTokens } from './flows.ts';
 import { accountOf, filled, north, password, startPortal } from './portal-fixture.ts';
 
 const portal = useFixture(() => startPortal());
@@ -45,8 +46,8 @@ let count = 0;
 const addPerson = async () => {
   const name = `person-${++count}`;
   await portal.addAccounts(accountOf(name, { 'fac-north': 'owner' }, { email: `${name}@range.example` }));
-  const form = { client_id: 'demo-native', grant_type: 'password', username: `${name}@range.example`, password };
-  const tokens = await portal.server.token({ ...form, scope: `offline_access ${scopes.bookings}` });
+  const user = { username: `${name}@range.example`, password };
+  const tokens = await passwordTokens(portal.server, user, `offline_access ${scopes.bookings}`);
   const accessToken = String(tokens.access_token);
   const { grant_id, jti } = decodeJwt(accessToken);
   return {

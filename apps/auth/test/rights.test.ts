@@ -4,7 +4,7 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { audience, scopes, startAuthServer } from './auth-server.ts';
-import { openBrowser } from './flows.ts';
+import { authorize, passwordTokens, refreshTokens } from './flows.ts';
 
 const { read, bookings, schedule } = scopes;
 const password = 'demo-rights-pass';
@@ -115,12 +115,9 @@ describe('a personal access token', () => {
 
 test('a refresh that narrows the scope gets the facilities of the narrower scope', async () => {
   const username = 'acc-manager';
-  const form = { client_id: 'demo-native', grant_type: 'password', username, password };
-  const scope = `${bookings} ${schedule} offline_access`;
-  const first = await server.token({ ...form, scope });
+  const first = await passwordTokens(server, { username, password }, `${bookings} ${schedule} offline_access`);
   expect(decodeJwt(String(first.access_token)).facilities).toEqual(['fac-1', 'fac-3']);
-  const refresh = { client_id: 'demo-native', grant_type: 'refresh_token', scope: bookings };
-  const narrowed = await server.token({ ...refresh, refresh_token: String(first.refresh_token) });
+  const narrowed = await refreshTokens(server, first, { client_id: 'demo-native', scope: bookings });
   expect(decodeJwt(String(narrowed.access_token)).facilities).toEqual(facilities);
   const { jti, iat, client_id, grant_id } = decodeJwt(String(narrowed.access_token));
   expect({ jti, iat, client_id, grant_id }).toEqual({
@@ -133,21 +130,11 @@ test('a refresh that narrows the scope gets the facilities of the narrower scope
 
 test('`roles` lists the roles of the account and those at facilities, each once', async () => {
   const rolesOf = async (id: string) => {
-    const browser = openBrowser(server);
-    const url = new URL('/connect/authorize', server.origin);
-    url.search = new URLSearchParams({
-      response_type: 'id_token token',
-      client_id: 'demo-spa',
-      redirect_uri: 'http://localhost:4010/spa',
-      scope: `openid roles ${scopes.play}`,
-      nonce: 'n',
-    }).toString();
-    const consent = await browser.send(await browser.open(url), { username: id, password });
-    const { url: redirect } = await browser.send(consent, {}, { name: 'decision', value: 'allow' });
-    const fragment = new URLSearchParams(redirect.hash.slice(1));
-    const userinfo = await server.userinfo(fragment.get('access_token'));
-    const { roles } = (await userinfo.json()) as { roles: unknown };
-    expect(decodeJwt(String(fragment.get('id_token'))).roles).toEqual(roles);
+    const request = { response_type: 'id_token token', scope: `openid roles ${scopes.play}`, nonce: 'n' };
+    const client = { client_id: 'demo-spa', redirect_uri: 'http://localhost:4010/spa' };
+    const tokens = await authorize(server, { ...request, ...client }, { user: { username: id, password } });
+    const { roles } = (await (await server.userinfo(tokens.access_token)).json()) as { roles: unknown };
+    expect(decodeJwt(String(tokens.id_token)).roles).toEqual(roles);
     return roles;
   };
   expect(await rolesOf('acc-owner')).toEqual(['player', 'range-owner']);

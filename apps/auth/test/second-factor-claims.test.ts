@@ -7,7 +7,16 @@ import { decodeJwt } from 'jose';
 import { scopes, statusAndBody } from './auth-server.ts';
 import { createDevice } from './device-fixture.ts';
 import { appSecret, codeOf, confirmAddresses, registerSecureUser, setUpApp } from './factors-fixture.ts';
-import { authorizeUrl, exchangeCode, redirectParameters, signInAndConsent, webClient, webRequest } from './flows.ts';
+import {
+  authorizeUrl,
+  exchangeCode,
+  passwordTokens,
+  redirectParameters,
+  refreshTokens,
+  signInAndConsent,
+  webClient,
+  webRequest,
+} from './flows.ts';
 import { startSocialServer } from './social-server.ts';
 import { ageSignIns, password, registerUser, type TestUser } from './test-users.ts';
 
@@ -22,14 +31,10 @@ async function claimsOf(body: Record<string, unknown>) {
   const id = body.id_token === undefined ? undefined : decodeJwt(String(body.id_token));
   const { amr, acr, auth_time: authTime } = access;
   if (id) expect(id.amr).toEqual(amr);
-  return { amr, acr, authTime, idAcr: id?.acr, refreshToken: String(body.refresh_token) };
+  return { amr, acr, authTime, idAcr: id?.acr, refresh_token: body.refresh_token };
 }
 
 const exchange = async (page: Page) => claimsOf(await exchangeCode(server, redirectParameters(page).code));
-const refresh = async (refreshToken: string) => {
-  const form = { ...webClient, grant_type: 'refresh_token', refresh_token: refreshToken };
-  return claimsOf(await server.token(form));
-};
 
 const asksForCode = ({ url }: Page): boolean => url.pathname === '/sign-in/second-factor';
 
@@ -50,8 +55,8 @@ describe('acr_values=2', () => {
     expect(asksForCode(asked)).toBe(true);
     const claims = await exchange(await signInAndConsent(other, await other.send(asked, { code: codeOf(appSecret) })));
     expect(claims).toMatchObject({ amr: ['pwd', 'otp', 'mfa'], acr: '2', idAcr: '2' });
-    const { refreshToken: _first, ...refreshed } = await refresh(claims.refreshToken);
-    const { refreshToken: _second, ...before } = claims;
+    const { refresh_token: _first, ...refreshed } = await claimsOf(await refreshTokens(server, claims, webClient));
+    const { refresh_token: _second, ...before } = claims;
     expect(refreshed).toEqual(before);
     // The elevated session needs no further prompt, and another request does not get the acr.
     expect(await exchange(await signInAndConsent(other, await open(other, { acr_values: '2' })))).toMatchObject({
@@ -183,8 +188,6 @@ describe('tokens leave out a facility that requires a second factor, unless the 
     redirectParameters(await signInAndConsent(browser, await browser.open(authorizeUrl(server, request))));
   const byCode = async (browser: FormBrowser, request: Record<string, string> = {}) =>
     exchangeCode(server, (await authorize(browser, { ...webRequest, scope, ...request })).code);
-  const refresh = (tokens: Body, client: Record<string, string> = webClient) =>
-    requestTokens({ ...client, grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) });
   const implicitly = async (browser: FormBrowser): Promise<Body> =>
     authorize(browser, {
       client_id: 'demo-spa',
@@ -210,10 +213,10 @@ describe('tokens leave out a facility that requires a second factor, unless the 
 
   const flows: readonly (readonly [string, (browser: FormBrowser) => Promise<Body>])[] = [
     ['the code flow', byCode],
-    ['a refresh', async (browser) => refresh(await byCode(browser))],
+    ['a refresh', async (browser) => refreshTokens(server, await byCode(browser), webClient)],
     ['the implicit flow', implicitly],
     ['the device flow', byDevice],
-    ['a refresh of a device', async (browser) => refresh(await byDevice(browser), screen)],
+    ['a refresh of a device', async (browser) => refreshTokens(server, await byDevice(browser), screen)],
   ];
 
   test.each(flows)('%s names the facility only after a sign-in with two factors', async (_name, run) => {
@@ -231,7 +234,7 @@ describe('tokens leave out a facility that requires a second factor, unless the 
   test('the grants password and social_access_token leave the facility out, also for a refresh', async () => {
     const native = { client_id: 'demo-native', scope: `offline_access ${scopes.bookings}` };
     const { username } = await addMember();
-    const byPassword = await requestTokens({ ...native, grant_type: 'password', username, password });
+    const byPassword = await passwordTokens(server, { username, password }, native.scope);
     const social = { ...native, grant_type: 'social_access_token', provider: 'google' };
     const token = () => server.social.nativeToken('google', '100003');
     const { access_token: first } = await requestTokens({ ...social, token: token() });
@@ -241,7 +244,7 @@ describe('tokens leave out a facility that requires a second factor, unless the 
     await addMemberships(rows[0].username);
     for (const tokens of [byPassword, await requestTokens({ ...social, token: token() })]) {
       expect(facilitiesOf(tokens)).toEqual(['fac-open']);
-      expect(facilitiesOf(await refresh(tokens, { client_id: 'demo-native' }))).toEqual(['fac-open']);
+      expect(facilitiesOf(await refreshTokens(server, tokens))).toEqual(['fac-open']);
     }
   });
 

@@ -3,7 +3,7 @@
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { eventually, mailsInLog, scopes, serverGlobals, startAuthServer } from './auth-server.ts';
+import { eventually, mailsInLog, serverGlobals, startAuthServer } from './auth-server.ts';
 import { createDevice } from './device-fixture.ts';
 import {
   appSecret,
@@ -15,7 +15,7 @@ import {
   setUpApp,
   wrongCodeFor,
 } from './factors-fixture.ts';
-import { authorizeUrl, redirectParameters, webRequest } from './flows.ts';
+import { allow, authorizeUrl, passwordTokens, redirectParameters, refreshTokens, webRequest } from './flows.ts';
 import { startSocialServer } from './social-server.ts';
 import { ageSignIns, password, registerUser, signInUser, type TestUser } from './test-users.ts';
 
@@ -143,20 +143,12 @@ describe('the set-up', () => {
   test('the first factor ends every other session and grant, and asks before its removal', async () => {
     const user = await registerUser(server);
     const other = await signInUser(server, user.username);
-    const client = { client_id: 'demo-native' };
-    const before = await server.token({
-      ...client,
-      grant_type: 'password',
-      scope: `offline_access ${scopes.play}`,
-      username: user.username,
-      password,
-    });
+    const before = await passwordTokens(server, { username: user.username, password });
     const countRevocations = async () => Number((await server.db('revocation').count())[0]?.count);
     const revocations = await countRevocations();
     await setUpApp(server, user.browser);
     expect([await isSignedIn(other), await isSignedIn(user)]).toEqual([false, true]);
-    const refresh = { ...client, grant_type: 'refresh_token', refresh_token: String(before.refresh_token) };
-    expect((await server.post('/connect/token', refresh)).status).toBe(400);
+    expect(await refreshTokens(server, before)).toMatchObject({ status: 400 });
     expect(await countRevocations()).toBeGreaterThan(revocations);
     const security = await user.browser.open(`${server.origin}/account/security`);
     const question = await user.browser.open(
@@ -320,7 +312,7 @@ describe('no door leads around the second factor', () => {
     expect((await browser.open(url)).title).toMatch(/^Sign in/);
     const consent = await browser.send(asked, { code: codeOf(appSecret) });
     expect(consent.title).toMatch(/^Allow/);
-    const done = await browser.send(consent, {}, { name: 'decision', value: 'allow' });
+    const done = await browser.send(consent, {}, allow);
     expect(redirectParameters(done).code).toBeDefined();
   });
 
@@ -346,21 +338,14 @@ describe('no door leads around the second factor', () => {
     expect(asksForCode(asked)).toBe(true);
     expect(await device.poll(codes)).toMatchObject({ error: 'authorization_pending' });
     const consent = await browser.send(asked, { code: codeOf(appSecret) });
-    await browser.send(consent, {}, { name: 'decision', value: 'allow' });
+    await browser.send(consent, {}, allow);
     await device.passTime(10);
     expect(await device.poll(codes)).toMatchObject({ status: 200 });
   });
 
   test('the grant type password, which tells it only after the right password', async () => {
     const user = await registerSecureUser(server);
-    const request = async (secret: string) =>
-      server.token({
-        grant_type: 'password',
-        client_id: 'demo-native',
-        scope: scopes.play,
-        username: user.username,
-        password: secret,
-      });
+    const request = (secret: string) => passwordTokens(server, { username: user.username, password: secret });
     expect(await request(password)).toMatchObject({
       status: 400,
       error: 'invalid_grant',

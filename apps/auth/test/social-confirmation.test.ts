@@ -6,6 +6,7 @@ import { type FormBrowser, fieldOf, openFormBrowser, type Page } from '@bay-book
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { eventually, type LoggedMail, mailsInLog, scopes } from './auth-server.ts';
+import { authorizeUrl } from './flows.ts';
 import { startSocialServer } from './social-server.ts';
 import { ageSignIns } from './test-users.ts';
 
@@ -184,9 +185,7 @@ const client = { client_id: 'demo-native', redirect_uri: callback };
 const now = (): number => Math.floor(Date.now() / 1000);
 
 const authorize = (browser: FormBrowser, params: Record<string, string> = {}): Promise<Page> =>
-  browser.open(
-    `${server.origin}/connect/authorize?${new URLSearchParams({ response_type: 'code', scope: `openid ${scopes.play}`, ...client, ...params })}`,
-  );
+  browser.open(authorizeUrl(server, { response_type: 'code', scope: `openid ${scopes.play}`, ...client, ...params }));
 /** Follows the link of the sign-in page to the provider, unless the page is already that of the provider. */
 const choose = (browser: FormBrowser, page: Page, title: string): Promise<Page> | Page =>
   page.url.origin === server.social.origin

@@ -6,6 +6,7 @@ import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { scopes, startAuthServer } from './auth-server.ts';
 import { createDevice } from './device-fixture.ts';
+import { allow, authorizeUrl, player, redirectParameters } from './flows.ts';
 import { startSocialServer } from './social-server.ts';
 
 // Nothing listens at this issuer. Without the setting `nativeAudiences`, the provider accepts no native token.
@@ -17,25 +18,12 @@ const ada = '100001';
 const ben = '100002';
 /** The id of a user whose e-mail address is also that of the demo account `player@example.com`. */
 const sameAddressAsPlayer = '100003';
-/** The credentials of a demo account. No provider is linked to this account. */
-const player = { username: 'player@example.com', password: 'demo-player-pass' };
-const allow = { name: 'decision', value: 'allow' };
 const browser = (): FormBrowser => openFormBrowser([server.origin, server.social.origin]);
+const client = { client_id: 'demo-native', redirect_uri: 'com.example.demo:/callback' };
 const authorize = (params: Record<string, string> = {}): string =>
-  `${server.origin}/connect/authorize?${new URLSearchParams({
-    response_type: 'code',
-    client_id: 'demo-native',
-    redirect_uri: 'com.example.demo:/callback',
-    scope: `offline_access ${scopes.play}`,
-    ...params,
-  })}`;
-const redeem = async (page: Page) =>
-  server.token({
-    grant_type: 'authorization_code',
-    code: page.url.searchParams.get('code') ?? '',
-    client_id: 'demo-native',
-    redirect_uri: 'com.example.demo:/callback',
-  });
+  authorizeUrl(server, { ...client, response_type: 'code', scope: `offline_access ${scopes.play}`, ...params });
+const redeem = (page: Page) =>
+  server.token({ ...client, grant_type: 'authorization_code', code: String(redirectParameters(page).code) });
 const expectSignInPageOf = (name: string, page: Page): void =>
   expect(page.url.href).toContain(`${server.social.origin}/${name}/authorize`);
 const titles = { google: 'Google', facebook: 'Facebook' };

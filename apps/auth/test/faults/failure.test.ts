@@ -3,8 +3,8 @@
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { basic, scopes, startAuthServer, statusAndBody } from '../auth-server.ts';
-import { allow, createDevice, screen, screenScope } from '../device-fixture.ts';
-import { obtainAccessToken, openBrowser, player } from '../flows.ts';
+import { createDevice, screen, screenScope } from '../device-fixture.ts';
+import { allow, obtainAccessToken, openBrowser, player } from '../flows.ts';
 
 const server = useFixture(() => startAuthServer());
 let accessToken: string;
