@@ -414,7 +414,7 @@ describe('import and export', () => {
   test('npm run export prints the same file as the API', async () => {
     const command = `${import.meta.dirname}/../src/commands/export.ts`;
     const { stdout } = await promisify(execFile)(process.execPath, [command, '-'], {
-      env: { DATABASE_URL: system.databaseUrl },
+      env: { DATABASE_URL: system.databaseUrl, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
     });
     expect(JSON.parse(stdout)).toEqual((await manage('GET', 'export')).body);
   });

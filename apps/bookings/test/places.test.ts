@@ -261,7 +261,7 @@ describe('imports', () => {
     const runCommand = (argument: string, input?: string | Buffer, url = system.databaseUrl) =>
       new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve, reject) => {
         const child = spawn(process.execPath, [`${import.meta.dirname}/../src/commands/import.ts`, argument], {
-          env: { DATABASE_URL: url },
+          env: { DATABASE_URL: url, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
         });
         child.on('error', reject);
         const output = Promise.all([text(child.stdout), text(child.stderr)]);
