@@ -24,7 +24,7 @@ import {
   locationSchema,
   updateBaySchema,
 } from './place.ts';
-import { type Bay, bays } from './record.ts';
+import { type BayRecord, bays } from './record.ts';
 import { findRows, lockPlacesOfService, writeOutcomes } from './record-store.ts';
 import { createPlacesStore, type PlacesStore } from './store.ts';
 
@@ -151,7 +151,7 @@ export function createPlacesEndpoints({
           const [row] = (await createPlacesStore(tx).findBays(caller.facilities, { bayIds: [id] }, page)).rows;
           if (!row) throw apiError('ERR00404');
           checkResourceEtag(request.header('if-match'), bayResource(row));
-          const stored = await findRows<Bay>(tx, bays, [id]);
+          const stored = await findRows<BayRecord>(tx, bays, [id]);
           const outcomes = [...stored.values()].map((before) => outcomeOf(before, { ...before.record, ...body }, []));
           writeOutcomes(tx, bays, outcomes, () => row.facilityId, caller);
           return { ...row, ...body };

@@ -168,7 +168,7 @@ on conflict (facility_id, id) do update set name = excluded.name, opening_hours 
 } as const;
 const lockLocations = 'select id from location where facility_id = $1 and id = any($2) order by id for no key update';
 
-const locationKind = (bay: RecordKind<Bay>, hrefOf: (path: string) => string): RecordKind<Location> => ({
+const locationKind = (bay: RecordKind<BayRecord>, hrefOf: (path: string) => string): RecordKind<Location> => ({
   name: 'location',
   collection: 'locations',
   key: 'id',
@@ -206,7 +206,7 @@ export const changeableFields = {
   bookable,
 } as const;
 const baySchema = responseSchema({ id: idSchema, ...changeableFields, kind: textSchema, locationId });
-export type Bay = FromSchema<typeof baySchema>;
+export type BayRecord = FromSchema<typeof baySchema>;
 
 const bayDefaults = { description: '', kind: 'RangeBay', bookable: true };
 export const bays = {
@@ -224,7 +224,7 @@ on conflict (facility_id, id) do update set location_id = excluded.location_id, 
 /** Moves the bookings of bay $2 to location $3. */
 const moveBookings = 'update booking set location_id = $3 where facility_id = $1 and bay_id = $2';
 
-const bayKind = (hrefOf: (path: string) => string): RecordKind<Bay> => ({
+const bayKind = (hrefOf: (path: string) => string): RecordKind<BayRecord> => ({
   name: 'bay',
   collection: 'bays',
   key: 'id',
@@ -236,15 +236,15 @@ const bayKind = (hrefOf: (path: string) => string): RecordKind<Bay> => ({
     put: 'The bay and its bookings can move to another location of the facility. A bay that is not bookable stays.',
     remove: 'Fails with 409 while the bay has bookings that have not ended. Past bookings stay readable.',
   },
-  ...placeReads<Bay>(bays),
+  ...placeReads<BayRecord>(bays),
 
   upsert: async (tx, records, context) => {
-    const complete = (record: Bay, before: Bay | undefined): Bay => ({
+    const complete = (record: BayRecord, before: BayRecord | undefined): BayRecord => ({
       ...bayDefaults,
       ...(context.missing === 'keep' && before),
       ...record,
     });
-    const { outcomes, rows, facilityOf } = await upsertInside<Bay>(tx, bays, records, context, complete);
+    const { outcomes, rows, facilityOf } = await upsertInside<BayRecord>(tx, bays, records, context, complete);
     for (const { after } of toWrite(outcomes)) {
       // Also of a bay that was removed, whose past bookings move with it.
       const old = rows.get(after.id)?.record.locationId;
@@ -253,6 +253,6 @@ const bayKind = (hrefOf: (path: string) => string): RecordKind<Bay> => ({
     }
     return outcomes;
   },
-  lock: (tx, id) => lockInside<Bay>(tx, bays, id),
-  remove: (tx, { id }, { clientId }) => removeInside<Bay>(tx, bays, id, clientId, hrefOf),
+  lock: (tx, id) => lockInside<BayRecord>(tx, bays, id),
+  remove: (tx, { id }, { clientId }) => removeInside<BayRecord>(tx, bays, id, clientId, hrefOf),
 });
