@@ -3,11 +3,9 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { read } from '@bay-booking/testkit/repository';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, test } from '@jest/globals';
 import { generateClientModules, generatedFolder } from './support/client-modules.ts';
-import { databasePage, drawSchemaOf, replaceDiagram } from './support/database-diagram.ts';
 import { expectUpToDate } from './support/generated-file.ts';
 import { runScript } from './support/npm-script.ts';
 
@@ -28,23 +26,5 @@ describe('packages/client', () => {
   test.each(Object.entries(generateClientModules()))(
     '%s is the module that is generated from openapi.json',
     (file, text) => expectUpToDate(file, read(file), text),
-  );
-});
-
-describe('docs/database.md', () => {
-  let server: EmbeddedPostgres;
-  beforeAll(async () => {
-    server = await startEmbeddedPostgres({ fsync: false });
-  });
-  afterAll(() => server?.stop());
-
-  test.each(['auth', 'bookings'] as const)(
-    'the diagram of %s shows the schema that the migrations create',
-    async (app) => {
-      const page = readFileSync(databasePage, 'utf8');
-      const generated = replaceDiagram(page, app, await drawSchemaOf(app, server.url));
-      expect(generated).toContain('erDiagram');
-      expectUpToDate('docs/database.md', page, generated);
-    },
   );
 });
