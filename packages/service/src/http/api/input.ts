@@ -37,15 +37,16 @@ const anyFields: Schema = { type: 'object' };
 const noFields: Schema = { type: 'object', additionalProperties: false };
 const noInput: Input = { query: {}, body: {}, validationErrors: [], idempotencyKey: undefined };
 const keyPattern = /^[\x21-\x7e]{1,255}$/;
-const keyHint = '1 to 255 visible ASCII characters';
+const keyError: ValidationError = {
+  field: 'Idempotency-Key',
+  kind: 'invalid',
+  hint: '1 to 255 visible ASCII characters',
+};
 
 /** Returns a function that creates the reader of an endpoint. */
 export function createInputReaders({ errors, formats, reading }: InputOptions) {
   const isStrict = reading === 'strict';
   const compile = isStrict ? createStrictValidator(formats) : createValidator(formats);
-  const keyError: ValidationError = isStrict
-    ? atPointer('/Idempotency-Key', 'invalid', keyHint)
-    : { field: 'Idempotency-Key', kind: 'invalid', hint: keyHint };
 
   return (endpoint: Endpoint<never>): ReadInput => {
     const { query: querySchema = anyFields, bodyUse, headers = {} } = endpoint;
