@@ -263,6 +263,8 @@ describe('requests that send no logout token', () => {
     await signInAtClient(browser, 'app-user');
     const params = { id_token_hint: idToken, client_id: 'app-session', post_logout_redirect_uri: appRedirectUri };
     await browser.send(await requestSignOut(browser, params), {}, 'Stay signed in');
+    const declined = await browser.send(await requestSignOut(browser), {}, 'Stay signed in');
+    expect(declined.title).toMatch(/^You are still signed in/);
     expect(await receivedLogouts(sub)).toEqual([]);
     expect((await openAccount(browser)).title).toMatch(/^Your account/);
   });

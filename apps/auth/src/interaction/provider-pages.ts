@@ -80,21 +80,17 @@ export const createProviderPages = (findLayoutUser: FindLayoutUser): ProviderPag
   },
 
   async signedOut({ clientName }, request, response) {
-    // oidc-provider names the client only if the user has signed out of this client alone.
-    const message = clientName
-      ? {
-          title: `You are signed out of ${clientName}`,
-          text: 'You are still signed in to Bay Booking.',
-          // For a user who is still signed in, `/sign-in` redirects to the account page.
-          links: [{ href: '/sign-in', text: 'Your account' }],
-        }
-      : {
-          title: 'You are signed out',
-          text: 'You can close this page.',
-          links: [{ href: '/sign-in', text: 'Sign in again' }],
-        };
     const user = await findLayoutUser(request, response);
-    return renderPage('message', { message: { ...message, tone: 'good' } }, { title: 'Signed out', user });
+    // oidc-provider names the client only if the user has signed out of this client alone.
+    const title = clientName ? `You are signed out of ${clientName}` : 'You are signed out';
+    const message = user
+      ? {
+          title: clientName ? title : 'You are still signed in',
+          text: clientName ? 'You are still signed in to Bay Booking.' : 'You can close this page.',
+          links: [{ href: '/account', text: 'Your account' }],
+        }
+      : { title, text: 'You can close this page.', links: [{ href: '/sign-in', text: 'Sign in again' }] };
+    return renderPage('message', { message: { ...message, tone: 'good' } }, { title: message.title, user });
   },
 
   async deviceConnected({ clientName }, request, response) {
