@@ -68,20 +68,25 @@ export interface TextError {
   readonly hint: string;
 }
 
-/** Finds strings and names of fields that PostgreSQL cannot store, at any depth. */
-export function findTextErrors(value: unknown): readonly TextError[] {
+/**
+ * Finds strings and names of fields that PostgreSQL cannot store, at any depth. The fields `anyTextIn` may contain
+ * them, but not more levels than others.
+ */
+export function findTextErrors(value: unknown, anyTextIn: readonly string[] = []): readonly TextError[] {
   const errors: TextError[] = [];
+  const isAllowed = (text: string, [field = '']: readonly string[]): boolean =>
+    isStorable(text) || anyTextIn.includes(field);
   const report = (segments: readonly string[], hint: string): void => {
     errors.push({ pointer: segments.map((segment) => `/${escapePointer(segment)}`).join(''), hint });
   };
   const visit = (current: unknown, segments: readonly string[]): void => {
     if (errors.length === maxErrors) return;
-    if (typeof current === 'string' && !isStorable(current)) report(segments, unstorable);
+    if (typeof current === 'string' && !isAllowed(current, segments)) report(segments, unstorable);
     if (typeof current !== 'object' || current === null) return;
     if (segments.length === maxDepth) return void report(segments, `must not have more than ${maxDepth} levels`);
     for (const [name, inner] of Object.entries(current)) {
       const path = [...segments, name];
-      if (isStorable(name)) visit(inner, path);
+      if (isAllowed(name, path)) visit(inner, path);
       else report(path, `has a name that ${unstorable}`);
     }
   };

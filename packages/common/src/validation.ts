@@ -70,7 +70,7 @@ export function createCompiler(formats: Formats): (schema: object) => (value: un
     const unchecked = Object.keys(properties).filter((name) => anyText in (properties[name] ?? {}));
     return (value) => {
       const errors = isValid(value) ? [] : (isValid.errors ?? []).map((error) => withHint(error, hints));
-      const ofText = findTextErrors(value).filter(({ pointer }) => !unchecked.includes(pointer.split('/')[1] ?? ''));
+      const ofText = findTextErrors(value, unchecked);
       if (ofText.length === 0) return errors;
       const reported = errors.map((error) => segmentsOf(error).map(escapePointer).join('/'));
       const known = new Set(reported.map((path) => `/${path}`));
