@@ -17,7 +17,7 @@ import { callApi } from './support/api.ts';
 import { expectAvailabilityAndHolds, expectChanges } from './support/availability-and-changes.ts';
 import { type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
 import { type CitusDatabase, distribute, startCitusDatabase } from './support/citus-database.ts';
-import { runCommand } from './support/commands.ts';
+import { nodeEnvironment, runCommand } from './support/commands.ts';
 import { queryOnce } from './support/database-server.ts';
 import type { Instance } from './support/instance.ts';
 import { printMeasurements, recordLoad } from './support/measurements.ts';
@@ -140,7 +140,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     await lockHolder.query('begin; lock table booking_reference in share mode');
     const command = spawn(process.execPath, ['src/commands/distribute.ts'], {
       cwd: pathOf(import.meta.dirname, '../apps/bookings'),
-      env: { PATH: process.env.PATH, DATABASE_URL: database.ownerUrlOf('bookings') },
+      env: { ...nodeEnvironment, DATABASE_URL: database.ownerUrlOf('bookings') },
       stdio: 'ignore',
     });
     // One transaction distributes all tables of the facilities, so one row here means that all are distributed.

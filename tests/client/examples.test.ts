@@ -10,6 +10,7 @@ import { type RunningProcess, startProcess } from '@bay-booking/testkit/process'
 import { findFiles, read, root, shellBlocks } from '@bay-booking/testkit/repository';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { useClientSystem } from '../support/client-system.ts';
+import { nodeEnvironment } from '../support/commands.ts';
 
 const run = promisify(execFile);
 
@@ -31,7 +32,7 @@ function startExample(name: string, environment: Record<string, string>): Runnin
   const [, option, file] = /^node (\S+) (\S+)$/.exec(scripts.start) as unknown as [string, string, string];
   const program = startProcess(process.execPath, [option, `examples/${name}/${file}`], {
     cwd: root,
-    env: { PATH: process.env.PATH, BOOKINGS_URL: system.baseUrl, ...environment },
+    env: { ...nodeEnvironment, BOOKINGS_URL: system.baseUrl, ...environment },
   });
   programs.push(program);
   return program;

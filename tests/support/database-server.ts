@@ -60,7 +60,10 @@ export async function startDatabaseServer(settings: Record<string, string> = {})
   let server: EmbeddedPostgres = await boot();
   const ownerUrlOf = (database: string): string => server.url.replace(/\/postgres$/, `/${database}`);
   const query = (database: string, sql: string, values: unknown[] = []) => queryOnce(ownerUrlOf(database), sql, values);
-  if (!template) for (const app of ['auth', 'bookings'] as const) await createServiceDatabase(app, ownerUrlOf, query);
+  if (!template) {
+    const apps = ['auth', 'bookings'] as const;
+    await Promise.all(apps.map((app) => createServiceDatabase(app, ownerUrlOf, query)));
+  }
   return {
     port,
     dataPath: server.dataPath,

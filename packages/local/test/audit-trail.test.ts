@@ -56,7 +56,10 @@ test('the service role may only insert and read audit events, and the owner may 
       await expect(client.query(statement)).rejects.toThrow('permission denied');
     }
     const prune = (url: string) =>
-      spawnSync(process.execPath, ['src/commands/prune-audit.ts'], { cwd: auth, env: { DATABASE_URL: url } });
+      spawnSync(process.execPath, ['src/commands/prune-audit.ts'], {
+        cwd: auth,
+        env: { ...process.env, DATABASE_URL: url },
+      });
     expect(prune(urls.service).status).toBe(1);
     expect(prune(urls.owner).stdout.toString()).toBe('deleted 1 audit events older than 400 days\n');
     const { rows } = await client.query("select kind from audit_event where kind = 'new' or account_id is null");

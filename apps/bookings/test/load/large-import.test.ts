@@ -59,6 +59,7 @@ async function limitTransactions(): Promise<void> {
 async function startService() {
   const child = spawn(process.execPath, [`${import.meta.dirname}/../../src/main.ts`], {
     env: {
+      ...process.env,
       DATABASE_URL: system.databaseUrl,
       BASE_URL: baseUrl,
       AUTH_ISSUER: system.issuer.url,
