@@ -287,6 +287,20 @@ describe('an import inserts or updates by id', () => {
     expect(await readAllTables()).toBe(before);
   });
 
+  test('spaces around a user name and invisible characters are dropped, as when somebody types it', async () => {
+    const id = 'acc-typed';
+    await load({ accounts: [{ id, username: ' \u200bTy\u00adped@names.example\u200e ' }] });
+    const findName = () => server.db('account').where({ id }).first('username');
+    expect(await findName()).toEqual({ username: 'Typed@names.example' });
+    expect(await errorsOf({ accounts: [{ id: 'acc-other', username: 'typed@names.example' }] })).toEqual([
+      '/accounts/0/username: belongs to another account',
+    ]);
+    expect(await errorsOf({ accounts: [{ id, username: '\u200b..' }] })).toHaveLength(1);
+    expect(await errorsOf({ accounts: [{ id, username: '\u200b' }] })).toEqual([
+      '/accounts/0/username: has only invisible characters',
+    ]);
+  });
+
   test('parallel imports of the same file over separate connections all succeed', async () => {
     const document = { facilities: [{ id: 'fac-new', name: 'New' }], ...accountOf('acc-new', 'lampe fenster regal') };
     const databases = [1, 2, 3].map(() => connectDatabase({ url: server.databaseUrl, applicationName: 'import' }));

@@ -55,8 +55,6 @@ const credentialsSchema = {
 
 export type StoredCredentials = FromSchema<typeof credentialsSchema>;
 
-/** A line without spaces at its ends, because the sign-in page removes such spaces from the typed name. */
-const username = { ...idSchema, pattern: '^\\S(?:.*\\S)?$' } as const;
 export const role = { enum: Object.keys(roleNames) as readonly FacilityRole[] } as const;
 const nullableTime = { type: ['string', 'null'], format: 'date-time' } as const;
 export const accountSchema = {
@@ -65,7 +63,7 @@ export const accountSchema = {
   additionalProperties: false,
   properties: {
     id: idSchema,
-    username,
+    username: { ...textSchema, description: 'Spaces around it and invisible characters are dropped.' },
     name: { ...nameSchema, maxLength: 100 },
     email: { ...textSchema, maxLength: 254 },
     emailVerified: { type: 'boolean' },

@@ -1,6 +1,6 @@
 // The record account: a person or a service account, with its roles at facilities. Its id never changes.
 import { setImmediate } from 'node:timers/promises';
-import { isInvisible, textSchema } from '@bay-booking/common/text';
+import { hasFormat, isInvisible, textFormats, textSchema } from '@bay-booking/common/text';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { findRepeated, outcomeOf, type RecordKind, type RecordOutcome, toWrite } from '@bay-booking/records/record';
 import { type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
@@ -14,7 +14,7 @@ import {
   withoutNulls,
 } from '../audit/store.ts';
 import { findWithoutOwner, lockMembers, type OwnedFacility, writeMemberships } from '../facilities/membership-store.ts';
-import { canonicalName, lookalikeIn } from '../input/username.ts';
+import { canonicalName, lookalikeIn, readName } from '../input/username.ts';
 import { isEmailAddress } from './field-rules.ts';
 import { validateNewPassword } from './password-policy.ts';
 import { hashPassword, verifyPassword } from './passwords.ts';
@@ -119,7 +119,8 @@ export function createAccountKind({
       const ids = records.map(({ id }) => id);
       const stored = new Map((await selectAccounts(db, ids)).map((row) => [row.id, row.passwordHash]));
       // Only a few passwords wait to be hashed at a time, so that people can sign in during an import.
-      return pLimit(4).map(records, async (record) => {
+      return pLimit(4).map(records, async (given) => {
+        const record = { ...given, ...(given.username && { username: readName(given.username).shown }) };
         const { problems, ...codes } = await credentials.prepare(db, record);
         const { weakness, ...hash } = await hashNew(record, stored.get(record.id) ?? null);
         const weak = weakness === undefined ? [] : [atPointer('/password', 'invalid', weakness)];
@@ -207,7 +208,10 @@ function checkAccount(account: Partial<AccountInput>): readonly PointerError[] {
   const lookalike = name !== undefined && lookalikeIn(name);
   const invisible = (['username', 'name'] as const).filter((field) => isInvisible(account[field] ?? 'none'));
   const isWrong = email !== undefined && !isEmailAddress(email);
+  // URLs of the management API contain the user name.
+  const isNoId = name !== undefined && !hasFormat('id', name);
   return [
+    ...(isNoId ? [atPointer('/username', 'invalid', textFormats.id.hint)] : []),
     ...(lookalike ? [atPointer('/username', 'invalid', `replace ${lookalike} with ordinary letters or digits`)] : []),
     ...invisible.map((field) => atPointer(`/${field}`, 'invalid', 'has only invisible characters')),
     ...(isWrong ? [atPointer('/email', 'invalid', 'must be an e-mail address')] : []),
