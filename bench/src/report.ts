@@ -31,7 +31,7 @@ const defaultCpuBound = 1.03;
 
 const verdict = (operation: string, toBefore: number): string => {
   const bound = cpuBounds[operation] ?? defaultCpuBound;
-  return `${formatNumber(toBefore)}${toBefore > bound ? ` (≤ ${bound}) **missed**` : ''}`;
+  return `${formatNumber(toBefore)}${toBefore > bound ? ` **missed**` : ''}`;
 };
 
 /** Returns a row for each operation. A cell is “–” if its target was not measured. */

@@ -42,6 +42,6 @@ describe('a comparison', () => {
     expect(table).toHaveLength(3);
     expect(table[2]).toBe('| get | 600 | 1670 + 50 | – | 0.92 | – | 5 | 1 | 100 (1) | – | 3 |');
     const slower = [sample('service', 0, 900), sample('before', 0, 1000)];
-    expect(resultTable(slower)).toContain('| 1.11 (≤ 0.97) **missed** |');
+    expect(resultTable(slower)).toContain('| 1.11 **missed** |');
   });
 });
