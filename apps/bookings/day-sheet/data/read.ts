@@ -122,18 +122,29 @@ export async function haveBaysChanged({ location, bays }: Day): Promise<boolean>
   return JSON.stringify(current) !== JSON.stringify(bays);
 }
 
-let refreshes = 0;
+/**
+ * Returns a function that begins a request and returns whether this request is still the latest one. Responses can
+ * arrive in another order than their requests.
+ */
+export function trackLatest(): () => () => boolean {
+  let latest = 0;
+  return () => {
+    latest += 1;
+    const own = latest;
+    return () => own === latest;
+  };
+}
+
+const beginRefresh = trackLatest();
 
 /** Reads what the change feed does not report. Returns whether something has changed. */
 export async function refreshSchedule(day: Day): Promise<boolean> {
-  refreshes += 1;
-  const number = refreshes;
+  const isLatest = beginRefresh();
   const [closures, hours] = await Promise.all([
     findClosures(day.location, day),
     backgroundApi.locations.getOpeningHours(day.location.id),
   ]);
-  // The responses can arrive in another order.
-  if (number !== refreshes) return false;
+  if (!isLatest()) return false;
   const changed = JSON.stringify([closures, hours]) !== JSON.stringify([day.closures, day.hours]);
   Object.assign(day, { closures, hours, closed: closedDuring({ ...day, hours }, day) });
   return changed;

@@ -1,6 +1,6 @@
 // Shows beside each bay of a form whether the bay is free at the typed time, and chooses the first free bay.
 import { intervalOf } from '../../src/time/interval.ts';
-import { readOccupancy } from '../data/read.ts';
+import { readOccupancy, trackLatest } from '../data/read.ts';
 import type { Day } from '../day/day.ts';
 import { type BayStatus, describeStatus, statusesAt } from '../day/free.ts';
 import { dateAt, dayOf } from '../day/time.ts';
@@ -37,7 +37,7 @@ export function enableStatuses(
     return note;
   });
   let isChosen = !preselects;
-  let updates = 0;
+  const beginUpdate = trackLatest();
 
   async function readStatuses(): Promise<readonly (BayStatus & { readonly text: string })[]> {
     try {
@@ -53,10 +53,9 @@ export function enableStatuses(
   }
 
   async function update(): Promise<void> {
-    updates += 1;
-    const number = updates;
+    const isLatest = beginUpdate();
     const statuses = await readStatuses();
-    if (number !== updates) return;
+    if (!isLatest()) return;
     const textOf = (bayId: string) => statuses.find(({ bay }) => bay.id === bayId)?.text;
     for (const [index, box] of boxes.entries()) notes[index]?.replaceChildren(textOf(box.value) ?? '');
     for (const [option, name] of names) option.textContent = [name, textOf(option.value)].filter(Boolean).join(' · ');

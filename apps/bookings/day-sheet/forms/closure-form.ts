@@ -2,7 +2,7 @@
 import type { Closure } from '@bay-booking/client';
 import type { Period } from '../../src/time/interval.ts';
 import { api, backgroundApi } from '../api.ts';
-import { findBookings } from '../data/read.ts';
+import { findBookings, trackLatest } from '../data/read.ts';
 import { changesSince, ifUnchanged, removeIfUnchanged, sendOnce, type Target } from '../data/write.ts';
 import { offeredBays, type SheetBooking } from '../day/day.ts';
 import { button, h, notify } from '../dom.ts';
@@ -12,8 +12,8 @@ import { openBooking, readText } from './booking-form.ts';
 import { type FormContext, formField, openForm } from './form.ts';
 import { readTimes, timeFields } from './time-fields.ts';
 
-/** A closure of years can meet more bookings than a form can list. */
-const maxMet = 1_000;
+/** A closure of years can meet more bookings than the form should read. */
+const maxRead = 1_000;
 
 export type NewClosure = Pick<Closure, 'startDate' | 'endDate'> & { readonly bayIds: string[] };
 
@@ -35,7 +35,8 @@ export function openClosure(context: FormContext, original: Closure | NewClosure
     read: () => api.closures.get(id),
     changesIn: (current) => changesSince(original, requested, current, day),
   });
-  const met = h('div');
+  const bookingList = h('div');
+  const beginSearch = trackLatest();
   const form = openForm(
     {
       title: existing ? 'Closure' : 'Close bays',
@@ -47,19 +48,19 @@ export function openClosure(context: FormContext, original: Closure | NewClosure
         formField('checkbox', 'whole', 'The whole location', !bayIds),
         formField('checkboxes', 'bayIds', 'Bays', bayIds ?? [], { options: offered }),
         ...timeFields(day, { start: startDate, end: endDate }),
-        met,
+        bookingList,
       ],
       submitLabel: mayClose && (existing ? 'Save' : 'Close the bays'),
       buttons: [existing && mayClose && button('Open again', () => void form.run(remove), { class: 'danger' })],
       save: async (values) => {
-        const body = read(values);
+        const body = readClosure(values);
         const saved = existing
           ? await ifUnchanged(targetOf(existing, { bayIds: undefined, reason: '', ...body }), ({ etag }) =>
               api.closures.update(existing.id, body, { ifMatch: etag }),
             )
           : await sendOnce(body, (idempotencyKey) => api.closures.create(body, { idempotencyKey }));
         // The closure is saved. A failure of the search must not look like a failure to save.
-        const bookings = await findMet(saved).catch(() => undefined);
+        const bookings = await findBookingsDuring(saved).catch(() => undefined);
         notify(existing || isOver(saved) ? 'The closure was saved.' : 'The bays are closed.');
         if (!bookings?.length) return true;
         // The bookings stay, so somebody must call these people.
@@ -70,13 +71,12 @@ export function openClosure(context: FormContext, original: Closure | NewClosure
     },
     draft,
   );
-  let updates = 0;
-  void showMet(draft ? undefined : existing);
+  void showBookings(draft ? undefined : existing);
   form.element.addEventListener('input', ({ target }) => {
-    if ((target as HTMLInputElement).name !== 'reason') void showMet();
+    if ((target as HTMLInputElement).name !== 'reason') void showBookings();
   });
 
-  function read(values: FormData) {
+  function readClosure(values: FormData) {
     const reason = readText(values, 'reason', existing?.reason ?? '');
     const times = readTimes(values, day, { start: startDate, end: endDate });
     const ids = [...values.getAll('bayIds').map(String), ...otherBays];
@@ -89,18 +89,18 @@ export function openClosure(context: FormContext, original: Closure | NewClosure
   }
 
   /** Lists the bookings that the stored closure meets, or that the typed one would meet. */
-  async function showMet(stored?: Closure): Promise<void> {
-    updates += 1;
-    const number = updates;
-    const find = async () => findMet(stored ?? read(form.values()));
+  async function showBookings(stored?: Closure): Promise<void> {
+    const isLatest = beginSearch();
+    const find = async () => findBookingsDuring(stored ?? readClosure(form.values()));
     // The form is not complete, or there is no connection.
     const bookings = await find().catch(() => undefined);
-    if (number === updates) met.replaceChildren(...(bookings ? [listMet(bookings, stored !== undefined)] : []));
+    if (isLatest())
+      bookingList.replaceChildren(...(bookings ? [describeBookings(bookings, stored !== undefined)] : []));
   }
 
-  async function findMet({ bayIds, ...times }: ClosedTime): Promise<SheetBooking[] | undefined> {
+  async function findBookingsDuring({ bayIds, ...times }: ClosedTime): Promise<SheetBooking[] | undefined> {
     if (bayIds?.length === 0) return undefined;
-    return findBookings(backgroundApi, bayIds ?? allBays, times, maxMet);
+    return findBookings(backgroundApi, bayIds ?? allBays, times, maxRead);
   }
 
   async function remove(): Promise<void> {
@@ -109,10 +109,10 @@ export function openClosure(context: FormContext, original: Closure | NewClosure
     notify(isOver(existing) ? 'The closure was removed.' : 'The bays are open again.');
   }
 
-  /** A link leaves the form, so there are none while something typed could be lost. */
-  function listMet(bookings: readonly SheetBooking[], areLinks: boolean): HTMLElement {
+  /** A link leaves the form, so there are none after bays or times were edited. */
+  function describeBookings(bookings: readonly SheetBooking[], areLinks: boolean): HTMLElement {
     if (bookings.length === 0) return h('p', 'No bookings during this closure.');
-    const title = `Bookings in the closed time${bookings.length < maxMet ? '' : ' (there may be more)'}`;
+    const title = `Bookings in the closed time${bookings.length < maxRead ? '' : ' (there may be more)'}`;
     return listBookings(title, bookings, day, areLinks ? (booking) => openBooking(context, booking) : undefined);
   }
 }
