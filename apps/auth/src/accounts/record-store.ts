@@ -1,4 +1,4 @@
-// The fields of the record account: their JSON Schema, how those that are left out are completed, and their rows.
+// Defines the fields of the record account: their JSON Schema, their defaults and their rows.
 import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import { createReads, type Stored } from '@bay-booking/records/record';
 import {

@@ -209,9 +209,9 @@ function checkAccount(account: Partial<AccountInput>): readonly PointerError[] {
   const invisible = (['username', 'name'] as const).filter((field) => isInvisible(account[field] ?? 'none'));
   const isWrong = email !== undefined && !isEmailAddress(email);
   // URLs of the management API contain the user name.
-  const isNoId = name !== undefined && !hasFormat('id', name);
+  const fitsIntoPath = name === undefined || hasFormat('id', name);
   return [
-    ...(isNoId ? [atPointer('/username', 'invalid', textFormats.id.hint)] : []),
+    ...(fitsIntoPath ? [] : [atPointer('/username', 'invalid', textFormats.id.hint)]),
     ...(lookalike ? [atPointer('/username', 'invalid', `replace ${lookalike} with ordinary letters or digits`)] : []),
     ...invisible.map((field) => atPointer(`/${field}`, 'invalid', 'has only invisible characters')),
     ...(isWrong ? [atPointer('/email', 'invalid', 'must be an e-mail address')] : []),
