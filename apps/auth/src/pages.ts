@@ -3,7 +3,7 @@ import { Router } from 'express';
 import { accountDataRoutes } from './account-pages/data-routes.ts';
 import { accountRoutes } from './account-pages/routes.ts';
 import { securityRoutes } from './account-pages/security-pages.ts';
-import { assetRoutes } from './html/asset.ts';
+import { addAssetRoutes } from './html/asset.ts';
 import { devicePages } from './interaction/device/device-pages.ts';
 import { createProviderPages } from './interaction/provider-pages.ts';
 import { interactionRoutes } from './interaction/routes.ts';
@@ -20,8 +20,7 @@ export function createPages(options: PageDependencies) {
   const services = createPageServices(options);
   const signInPages = createSignInPages(services);
   const social = createSocialRoutes(services);
-  const router = Router().use(
-    assetRoutes(),
+  const router = addAssetRoutes(Router()).use(
     social.router,
     interactionRoutes(services, signInPages),
     devicePages(services),

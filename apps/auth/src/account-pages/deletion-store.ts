@@ -1,10 +1,10 @@
 // Deletes an account with everything that names the person, also in the audit trail, the outbox and invitations.
 import { type Database, type Queryable, query, queryOne, transaction } from '@bay-booking/service/database/database';
+import { endEverything } from '../accounts/end-access-store.ts';
 import type { Account } from '../accounts/store.ts';
 import { type AuditEvent, storeEvents } from '../audit/store.ts';
 import { findSolelyOwned, lockMembers, type OwnedFacility } from '../facilities/membership-store.ts';
 import { canonicalName } from '../input/username.ts';
-import { endAccess } from '../interaction/sign-in/session-store.ts';
 
 /** `facilities` would be left without an owner. */
 export type Deletion = 'deleted' | 'not-found' | { readonly facilities: readonly OwnedFacility[] };
@@ -16,7 +16,7 @@ type LeavingEvent = AuditEvent & { readonly kind: 'membership.left'; readonly fa
 
 type Person = Pick<Account, 'username' | 'email' | 'emailVerified'>;
 
-/** Triggers revoke the access tokens (apps/auth/migrations). The running instances send the queued logout tokens. */
+/** Triggers revoke the access tokens (apps/auth/migrations). */
 export const deleteAccount = (db: Database, id: string, mail?: MailDeletion): Promise<Deletion> =>
   transaction(db, (tx) => deleteAccountWithin(tx, id, mail));
 
@@ -32,7 +32,7 @@ export async function deleteAccountWithin(tx: Queryable, id: string, mail?: Mail
   if (facilities.length > 0) return { facilities };
 
   const addresses = provenAddresses(person);
-  await endAccess(tx, { id, username: person.username }, { newPassword: false });
+  await endEverything(tx, id);
   await deleteRequests(tx, id, person);
   await query(tx, "delete from outbox where kind = 'mail' and (account_id = $1 or recipient_key = any ($2))", [
     id,

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Router } from 'express';
+import type { Router } from 'express';
 
 const yearSeconds = 365 * 24 * 3600;
 
@@ -42,8 +42,8 @@ export const assets = {
   icon: createAsset('icon.svg', 'image/svg+xml', readFileSync(sharedIcon)),
 };
 
-export function assetRoutes(): Router {
-  const router = Router();
+/** The caller creates the router: commands that render e-mails must not load Express. */
+export function addAssetRoutes(router: Router): Router {
   for (const { path, type, content } of Object.values(assets)) {
     router.get(path, (_request, response) => {
       response

@@ -1,10 +1,10 @@
 // Removes the second factors of a person who has lost them, and signs the person out everywhere.
 import type { Queryable } from '@bay-booking/service/database/database';
 import { emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
+import { endEverything } from '../accounts/end-access-store.ts';
 import type { Account } from '../accounts/store.ts';
 import { deleteFactors } from '../factors/store.ts';
 import { factorChangedEmail } from '../outbox/email-templates.ts';
-import { endAccess } from './sign-in/session-store.ts';
 
 /** Returns the e-mail that tells the person, for the outbox. Undefined if the account has no address. */
 export async function resetFactors(
@@ -13,8 +13,7 @@ export async function resetFactors(
   issuer: string,
 ) {
   await deleteFactors(tx, account.id);
-  // The running instances send the queued logout tokens.
-  await endAccess(tx, account, { newPassword: false });
+  await endEverything(tx, account.id);
   const to = emailAddressOf(account);
   if (to === undefined) return undefined;
   const recipient = { to, name: nameInEmail(account), link: `${issuer}/account/security` };

@@ -9,6 +9,7 @@ import { change, type RecordStore } from '@bay-booking/records/import';
 import { createManagementErrors } from '@bay-booking/records/record';
 import type { Transaction } from '@bay-booking/service/database/database';
 import { emailAddressOf } from '../accounts/account-emails.ts';
+import { endEverything } from '../accounts/end-access-store.ts';
 import { isEmailAddress } from '../accounts/field-rules.ts';
 import { type AccountRow, findAccount } from '../accounts/record-store.ts';
 import { type AuditEvent, storeOperatorEvents } from '../audit/store.ts';
@@ -18,7 +19,6 @@ import { newClientSecret, rotateSecret, selectClients } from '../clients/store.t
 import { facilityKind } from '../facilities/record.ts';
 import { forgetFailures } from '../guard/failures-store.ts';
 import { resetFactors } from '../interaction/reset-factors.ts';
-import { endAccess } from '../interaction/sign-in/session-store.ts';
 import { listInvitations, withdrawInvitation } from '../portal/invitations/invitation-store.ts';
 import type { Services } from '../services.ts';
 
@@ -210,7 +210,7 @@ export function actionEndpoints(
       description:
         'Ends its sessions and revokes its grants. The Bookings API rejects their access tokens within 15 s.',
       event: 'account.sessions-ended',
-      work: (tx, account) => endAccess(tx, account, { newPassword: false }),
+      work: (tx, { id }) => endEverything(tx, id),
     }),
     onAccount({
       action: 'reset-factors',

@@ -11,6 +11,7 @@ import { type Database, transaction } from '@bay-booking/service/database/databa
 import { sendErrors } from '@bay-booking/service/http/app';
 import type { Request, Router } from 'express';
 import { deleteAccountWithin } from '../account-pages/deletion-store.ts';
+import { endAccess } from '../accounts/end-access-store.ts';
 import { createAccountKind } from '../accounts/record.ts';
 import type { Audit } from '../audit/audit.ts';
 import { type AuditEvent, lockRecords, operatorEvents, storeOperatorEvents } from '../audit/store.ts';
@@ -18,7 +19,6 @@ import type { AuthConfig } from '../config.ts';
 import { facilityKind } from '../facilities/record.ts';
 import { createAccountCredentials, credentialFormats } from '../factors/credentials-store.ts';
 import type { RejectRequest } from '../http/corrected-request.ts';
-import { endAccess } from '../interaction/sign-in/session-store.ts';
 import { createClientKind } from '../oidc/clients/record.ts';
 import { allowedScopes } from '../oidc/clients/registered-client.ts';
 import { createClientValidator } from '../oidc/clients/validation.ts';
