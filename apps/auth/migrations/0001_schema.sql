@@ -250,6 +250,27 @@ create index client_account on client (account_id);
 -- Reminders, and entries in the list of revocations.
 create index client_expires on client (expires_at) where expires_at is not null;
 
+-- The names of deleted tokens are looked up as those of former members are.
+create table deleted_token (
+  account_id text not null,
+  id text not null,
+  name text not null,
+  facility_ids text[],
+  created_at timestamptz not null,
+  primary key (account_id, id)
+);
+create function keep_deleted_token() returns trigger language plpgsql as $$
+begin
+  insert into deleted_token (account_id, id, name, facility_ids, created_at)
+  values (old.account_id, old.id, coalesce(nullif(old.name, ''), nullif(old.metadata ->> 'client_name', ''), old.id),
+          old.facility_ids, old.created_at)
+  on conflict do nothing;
+  return null;
+end
+$$;
+create trigger personal_access_token_deleted after delete on client for each row
+  when (old.kind = 'personal-access-token') execute function keep_deleted_token();
+
 -- A client has several secrets during a rotation: the old one works until expires_at.
 create table client_secret (
   client_id text not null references client (id) on delete cascade,

@@ -81,7 +81,7 @@ test('a token of the facility gets the names of its members, service accounts, t
   expect((await people(token, { 'If-None-Match': etag })).status).toBe(200);
 });
 
-test('everybody who left stays, a deleted account as Former member N, and what they do later is not shown', async () => {
+test('everybody who left stays with their tokens, a deleted account as Former member N, and nothing that they do later', async () => {
   const roles = { 'fac-north': 'bookings-manager', 'fac-south': 'bookings-manager' } as const;
   await portal.addAccounts(
     accountOf('leaver', { 'fac-north': 'staff' }),
@@ -105,9 +105,13 @@ test('everybody who left stays, a deleted account as Former member N, and what t
   await portal.addAccounts(accountOf('mover', roles, { kind: 'service' }));
   expect((await names()).person('mover')).toMatchObject({ role: 'bookings-manager', former: false });
 
-  const { browser: leaver } = await portal.signIn('leaver');
-  await leaver.send(await leaver.open(portal.at('/account/delete')), {}, 'Delete the account');
-  const { person } = await names();
+  for (const name of ['leaver', 'mover']) {
+    const { browser: leaver } = await portal.signIn(name);
+    await leaver.send(await leaver.open(portal.at('/account/delete')), {}, 'Delete the account');
+  }
+  const { person, client } = await names();
+  expect(client('pat-kept')).toEqual({ clientId: 'pat-kept', name: 'Name of pat-kept', subject: 'acc-mover' });
+  expect(person('mover')?.name).toMatch(/^Former member \d+$/);
   const { name, ...others } = person('leaver') ?? {};
   expect(name).toMatch(/^Former member \d+$/);
   expect(others).toEqual({ subject: 'acc-leaver', kind: 'user', role: null, former: true });

@@ -65,15 +65,23 @@ export async function findPeople(db: Database, facilityId: string) {
              union all
              select (${nextApplication} and e.client_id > b.client_id order by e.client_id limit 1)
                from application b where b.client_id is not null)
-           select client_id from application where client_id is not null) a)
-       select c.id as "clientId", ${clientName} as name, c.account_id as subject
-         from client c left join member m on m.id = c.account_id
-        where case when c.kind = 'personal-access-token'
-                then m.id is not null and c.created_at <= m.until
-                     and (c.facility_ids is null or $1 = any (c.facility_ids) or exists (
-                       select from audit_event e where e.facility_id = $1 and e.client_id = c.id))
-                else c.id in (select id from used) end
-        order by c.disabled_at is not null, c.created_at desc, c.id limit ${maxClients}`,
+           select client_id from application where client_id is not null) a),
+       token as (
+         select c.id, c.account_id, ${clientName} as name, c.facility_ids, c.created_at, c.disabled_at
+           from client c where c.kind = 'personal-access-token'
+         union all
+         select d.id, d.account_id, d.name, d.facility_ids, d.created_at, '-infinity'
+           from deleted_token d where not exists (select from client c where c.id = d.id)),
+       named as (
+         select t.id, t.name, t.account_id, t.created_at, t.disabled_at
+           from member m join token t on t.account_id = m.id and t.created_at <= m.until
+          where t.facility_ids is null or $1 = any (t.facility_ids)
+             or exists (select from audit_event e where e.facility_id = $1 and e.client_id = t.id)
+         union all
+         select c.id, ${clientName}, null, c.created_at, c.disabled_at
+           from client c where c.kind <> 'personal-access-token' and c.id in (select id from used))
+       select id as "clientId", name, account_id as subject
+         from named order by disabled_at is not null, created_at desc, id limit ${maxClients}`,
       [facilityId],
     ),
   ]);
