@@ -362,6 +362,8 @@ create unique index invitation_token on invitation (token_sha256);
 -- A facility has one open invitation for each address.
 create unique index invitation_one_open on invitation (facility_id, email_key)
   where accepted_at is null and withdrawn_at is null;
+-- The deletion of old invitations.
+create index invitation_decided on invitation (coalesce(accepted_at, withdrawn_at));
 -- The deletion of an account.
 create index invitation_invited_by on invitation (invited_by) where invited_by is not null;
 create index invitation_accepted_by on invitation (accepted_by) where accepted_by is not null;

@@ -1,5 +1,5 @@
 // Deletes expired rows of every table: artifacts, revocations, one-time links and codes, unfinished social sign-ins,
-// counts of failures, and sessions of browsers.
+// counts of failures, used forms, old invitations, and sessions of browsers.
 import { type Database, query } from '@bay-booking/service/database/database';
 
 const conditions = [
@@ -12,6 +12,10 @@ const conditions = [
   ['pending_sign_in', 'expires_at < now()'],
   ['used_challenge', 'expires_at < now()'],
   ['idempotency_key', "created_at < now() - interval '1 day'"],
+  // A form is valid only in its session, which ends after at most 30 days.
+  ['used_form', "used_at < now() - interval '31 days'"],
+  // Until then, an invitation explains why its link no longer works.
+  ['invitation', "coalesce(accepted_at, withdrawn_at) < now() - interval '90 days'"],
   // The column `expire` contains milliseconds since 1970.
   ['guard_count', 'expire < extract(epoch from now()) * 1000'],
   // The session of a new row may not be stored yet.

@@ -365,7 +365,7 @@ describe('the outbox', () => {
   });
 });
 
-test('expired links, social sign-ins, counters and sessions are deleted', async () => {
+test('expired links, social sign-ins, counters, sessions, forms and old invitations are deleted', async () => {
   await register('old');
   // Values that only fill a column have one letter. `guard_count.expire` is a Unix time in milliseconds, so 1 is in the
   // past. A row of `browser_session` has expired when its session in `oidc_artifact` no longer exists.
@@ -375,10 +375,17 @@ test('expired links, social sign-ins, counters and sessions are deleted', async 
           values ('s', 'b', 'google', 'n', 'v', now() - interval '2 hours');
     update guard_count set expire = 1;
     update browser_session set seen_at = now() - interval '40 days';
-    delete from oidc_artifact where model = 'Session'`);
+    delete from oidc_artifact where model = 'Session';
+    insert into used_form (id_sha256, used_at)
+          values ('expired', now() - interval '32 days'), ('kept', now() - interval '30 days');
+    insert into invitation (id, facility_id, email, email_key, role, token_sha256, expires_at, withdrawn_at)
+    select id, 'fac-north', id, id, 'staff', id, now(), now() - make_interval(days => days)
+      from (values ('expired', 91), ('kept', 89)) as i (id, days)`);
   await deleteExpiredRows(server.db);
   const { rows } = await server.db.raw(`select
     (select count(*) from one_time_link) + (select count(*) from social_attempt) +
     (select count(*) from guard_count) + (select count(*) from browser_session) as n`);
   expect(Number(rows[0].n)).toBe(0);
+  const kept = await server.db.raw('select id_sha256 as id from used_form union all select id from invitation');
+  expect(kept.rows).toEqual([{ id: 'kept' }, { id: 'kept' }]);
 });

@@ -110,7 +110,6 @@ export function createInvitationStore({ db }: { db: Database }) {
     // An expired invitation is already part of `peopleCount`.
     if (previous) return storeWithNewLink(tx, { ...invitation, id: previous.id });
     if (invitee.peopleCount >= maxMembers) return { error: 'too-many' };
-    await deleteOldInvitations(tx, facilityId);
     return storeWithNewLink(tx, { ...invitation, id: newInvitationId() });
   };
 
@@ -230,14 +229,4 @@ async function findInvitee(tx: Queryable, { facilityId, email, role }: NewInvita
   );
   // The statement always returns one row.
   return invitee as Invitee;
-}
-
-/** Until then, decided invitations explain why their links no longer work. */
-async function deleteOldInvitations(tx: Queryable, facilityId: string): Promise<void> {
-  await query(
-    tx,
-    `delete from invitation
-      where facility_id = $1 and coalesce(accepted_at, withdrawn_at) < now() - interval '90 days'`,
-    [facilityId],
-  );
 }

@@ -18,11 +18,7 @@ export function createSubmittedForms({ db }: { db: Database }) {
       const release = () => query(db, 'delete from used_form where id_sha256 = $1', [key]);
       const inserted = await query(
         db,
-        // A form is valid only in its session, which ends after at most 30 days.
-        `with expired as (
-           delete from used_form where id_sha256 = any (array(
-             select id_sha256 from used_form where used_at < now() - interval '31 days' order by used_at limit 100)))
-         insert into used_form (id_sha256) values ($1) on conflict do nothing returning id_sha256`,
+        'insert into used_form (id_sha256) values ($1) on conflict do nothing returning id_sha256',
         [key],
       );
       if (inserted.length === 0) return { error: 'form-already-submitted' };
