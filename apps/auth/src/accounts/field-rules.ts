@@ -10,7 +10,8 @@ const maxNameLength = 100;
  */
 export function validateName(name: string, missingText: string | undefined): string | undefined {
   if (name === '') return missingText;
-  if (name.length > maxNameLength) return `Use ${maxNameLength} characters or fewer.`;
+  // `length` counts some characters, such as emoji, twice.
+  if ([...name].length > maxNameLength) return `Use ${maxNameLength} characters or fewer.`;
   if (isInvisible(name)) return 'The name has only invisible characters. Type it again.';
   return !hasFormat('name', name) ? 'The name contains invisible control characters. Type it again.' : undefined;
 }
