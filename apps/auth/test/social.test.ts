@@ -11,7 +11,9 @@ import { startSocialServer } from './social-server.ts';
 
 // Nothing listens at this issuer. Without the setting `nativeAudiences`, the provider accepts no native token.
 const unreachable = { type: 'oidc', issuer: 'http://localhost:1', clientId: 'c', clientSecret: 's' };
-const server = useFixture(() => startSocialServer(startAuthServer, { unreachable }));
+const server = useFixture(() =>
+  startSocialServer((environment) => startAuthServer({ ...environment, ACCESS_TOKEN_TTL: '900' }), { unreachable }),
+);
 
 /** The ids of two users of the simulated social providers. */
 const ada = '100001';
@@ -242,7 +244,7 @@ describe('social_access_token', () => {
       expect(first).toMatchObject({
         status: 200,
         token_type: 'Bearer',
-        expires_in: 3600,
+        expires_in: 900,
         refresh_token: expect.any(String),
         scope: `offline_access ${scopes.play}`,
       });

@@ -1,12 +1,12 @@
 // Tests userinfo (OpenID Connect Core section 5.3), introspection (RFC 7662), revocation (RFC 7009), sign-out that a
-// client requests (RP-Initiated Logout 1.0), and `access_token_ttl`, the lifetime in seconds of the access tokens of a
-// client (docs/behaviour-auth.md, "Access tokens").
+// client requests (RP-Initiated Logout 1.0), and the lifetime of access tokens (docs/behaviour-auth.md, "Access tokens").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { basic, createKeyStore, encryptionKey, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import { createDevice, type DeviceAuthorization, deviceCodeGrant } from './device-fixture.ts';
 import {
   authorize,
   authorizeUrl,
@@ -18,7 +18,9 @@ import {
   webRequest,
 } from './flows.ts';
 
-const server = useFixture(() => startAuthServer());
+/** In seconds. */
+const accessTokenTtl = 900;
+const server = useFixture(() => startAuthServer({ ACCESS_TOKEN_TTL: String(accessTokenTtl) }));
 
 /** The credentials of demo-web, a client of kind `standard`, which gets the tokens of these tests. */
 const web = basic('demo-web', 'demo-web-secret');
@@ -258,27 +260,28 @@ describe('sign-out that a client requests', () => {
 });
 
 const secondsPerDay = 86_400;
-const clientWithTtl = {
-  client_id: 'client-with-ttl',
+/** The lifetimes of the access tokens of two clients: `access_token_ttl`, and ACCESS_TOKEN_TTL. */
+const lifetimes = { 'client-with-ttl': 120, 'client-without-ttl': accessTokenTtl };
+const clientOfLifetimes = {
   client_secret: 'client-secret',
   redirect_uris: [webCallback],
-  response_types: ['code', 'token'],
-  grant_types: ['authorization_code', 'implicit', 'refresh_token', 'password', 'client_credentials'],
+  response_types: ['code', 'token', 'id_token token'],
+  grant_types: ['authorization_code', 'implicit', 'refresh_token', 'password', 'client_credentials', deviceCodeGrant],
   scope: `openid offline_access ${scopes.play} ${scopes.bookings}`,
 };
+const clientWithTtl = { ...clientOfLifetimes, client_id: 'client-with-ttl' };
 const personalAccessToken = { client_id: 'pat-with-ttl', client_secret: 'pat-secret', accountId: 'acc-bot-north' };
 
 beforeAll(async () => {
   await server.load({
     clients: [
       { ...clientWithTtl, access_token_ttl: 120 },
+      { ...clientOfLifetimes, client_id: 'client-without-ttl' },
       { ...personalAccessToken, access_token_ttl: 60 },
     ],
   });
 });
 
-const requestWithTtl = async (form: Record<string, string>) =>
-  server.token(form, basic(clientWithTtl.client_id, clientWithTtl.client_secret));
 const expectLifetime = (body: Record<string, unknown>, seconds: number) => {
   expect(body).toMatchObject({ status: 200, expires_in: seconds });
   const { exp = 0, iat = 0 } = decodeJwt(String(body.access_token));
@@ -293,32 +296,52 @@ describe('the lifetime of access tokens', () => {
   });
 
   const scope = `offline_access ${scopes.play}`;
-  const authorizeWithTtl = (params: Record<string, string>) =>
-    authorize(server, { client_id: clientWithTtl.client_id, redirect_uri: webCallback, ...params });
-  test.each<[string, () => Promise<Record<string, unknown>>]>([
-    ['client_credentials', () => requestWithTtl({ grant_type: 'client_credentials', scope: scopes.play })],
-    ['password', () => requestWithTtl({ grant_type: 'password', ...player, scope })],
+  const authorizeAs = (client_id: string, params: Record<string, string>) =>
+    authorize(server, { client_id, redirect_uri: webCallback, ...params });
+  const implicitTokens = async (client: string, params: Record<string, string>) => {
+    const { expires_in, ...fragment } = await authorizeAs(client, params);
+    return { ...fragment, status: 200, expires_in: Number(expires_in) };
+  };
+  type RequestTokens = (form: Record<string, string>) => Promise<Record<string, unknown>>;
+  test.each<[string, (client: string, request: RequestTokens) => Promise<Record<string, unknown>>]>([
+    ['client_credentials', (_, request) => request({ grant_type: 'client_credentials', scope: scopes.play })],
+    ['password', (_, request) => request({ grant_type: 'password', ...player, scope })],
     [
       'authorization_code',
-      async () => {
-        const { code } = await authorizeWithTtl({ response_type: 'code', scope });
-        return requestWithTtl({ grant_type: 'authorization_code', code: String(code), redirect_uri: webCallback });
+      async (client, request) => {
+        const { code } = await authorizeAs(client, { response_type: 'code', scope });
+        return request({ grant_type: 'authorization_code', code: String(code), redirect_uri: webCallback });
       },
+    ],
+    ['response_type=token', (client) => implicitTokens(client, { response_type: 'token', scope: scopes.play })],
+    [
+      'response_type=id_token token',
+      (client) =>
+        implicitTokens(client, { response_type: 'id_token token', nonce: 'n', scope: `openid ${scopes.play}` }),
     ],
     [
-      'the implicit flow',
-      async () => {
-        const { expires_in, ...fragment } = await authorizeWithTtl({ response_type: 'token', scope: scopes.play });
-        return { ...fragment, status: 200, expires_in: Number(expires_in) };
+      'device_code',
+      async (client, request) => {
+        const headers = basic(client, clientOfLifetimes.client_secret);
+        const response = await server.post('/connect/deviceauthorization', { scope }, headers);
+        const codes = (await response.json()) as DeviceAuthorization;
+        await createDevice(server).connect(codes);
+        return request({ grant_type: deviceCodeGrant, device_code: codes.device_code });
       },
     ],
-  ])('%s gives tokens with the lifetime access_token_ttl, also for a refresh', async (_title, obtain) => {
-    const tokens = await obtain();
-    expectLifetime(tokens, 120);
-    if (tokens.refresh_token === undefined) return;
-    const refresh = { grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
-    expectLifetime(await requestWithTtl(refresh), 120);
-  });
+  ])(
+    '%s gives tokens with the lifetime of the client or of the service, also for a refresh',
+    async (_title, obtain) => {
+      for (const [client, seconds] of Object.entries(lifetimes)) {
+        const request: RequestTokens = (form) => server.token(form, basic(client, clientOfLifetimes.client_secret));
+        const tokens = await obtain(client, request);
+        expectLifetime(tokens, seconds);
+        if (tokens.refresh_token === undefined) continue;
+        const refresh = { grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
+        expectLifetime(await request(refresh), seconds);
+      }
+    },
+  );
 });
 
 test('a signing key stays published for the longest lifetime that any client has or had', async () => {
