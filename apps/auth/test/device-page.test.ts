@@ -85,7 +85,7 @@ describe('sign-in and consent', () => {
     expect(signIn.html).toContain('to continue to <strong>Demo screen</strong>');
     const consent = await browser.send(signIn, player);
     expect(consent.title).toMatch(/^Allow access/);
-    expect(consent.html).toContain('In both cases you return to <strong>your device</strong>');
+    expect(consent.html).toContain('you’ll return to <strong>your device</strong>');
     const end = await browser.send(consent, {}, allow);
     expect(end).toMatchObject({ status: 200, title: expect.stringMatching(/^Demo screen is connected/) });
     expect(end.headers.get('content-security-policy')).toContain("script-src 'none'");

@@ -95,8 +95,8 @@ export function passwordResetRoutes(services: PageServices): Router {
     if (tokens.length === 0) {
       return site.showMessage(response, { ...page, text, links: [{ href: '/account', text: 'Your account' }] });
     }
-    const names = tokens.map(({ name }) => name).join(', ');
-    const tokenText = `These personal access tokens still work: ${names}. Revoke those that you do not know.`;
+    const names = tokens.map(({ name }) => name || 'Unnamed').join(', ');
+    const tokenText = `These personal access tokens still work: ${names}. Revoke any that you don’t recognise.`;
     const toTokens = [{ href: '/portal', text: 'Review and revoke tokens' }];
     return site.showMessage(response, { ...page, text: `${text} ${tokenText}`, links: toTokens });
   };

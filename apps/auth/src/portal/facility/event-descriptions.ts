@@ -9,6 +9,9 @@ type Detail = HistoryRow['detail'];
 const text = (value: unknown): string => String(value ?? '');
 /** The deletion of an account removes the e-mail address. */
 const recipient = (value: unknown): string => text(value) || 'a former member';
+/** An imported token may have no name. */
+const token = ({ name }: Detail): string =>
+  name ? `the personal access token “${text(name)}”` : 'an unnamed personal access token';
 const days = (value: unknown): string => formatDuration(Number(value) * 86_400);
 const role = (value: unknown): string => (roleNames as Record<string, string>)[text(value)] ?? text(value);
 
@@ -19,7 +22,8 @@ const descriptions: Readonly<Record<string, (detail: Detail) => string>> = {
   'invitation.accepted': (detail) =>
     `accepted the invitation of ${recipient(detail.email)} and became ${role(detail.role)}`,
   'facility.created': () => 'created the facility',
-  'facility.changed': (detail) => `changed the facility (${text(detail.changed)})`,
+  'facility.changed': ({ changed }) =>
+    `changed the facility (${text(changed).replace('timeZone', 'time zone').replaceAll(',', ', ')})`,
   'membership.added': (detail) => `made ${text(detail.name)} ${role(detail.role)}`,
   'membership.role-changed': (detail) =>
     `changed the role of ${text(detail.name)} from ${role(detail.from)} to ${role(detail.to)}`,
@@ -31,12 +35,9 @@ const descriptions: Readonly<Record<string, (detail: Detail) => string>> = {
       ? `gave up the role ${role(detail.role)}`
       : `revoked the role ${role(detail.role)} of ${text(detail.name)}`,
   'membership.left': (detail) => `left, and was ${role(detail.role)} until then: the account was deleted`,
-  'personal-access-token.created': (detail) =>
-    `created the personal access token “${text(detail.name)}”, valid for ${days(detail.days)}`,
-  'personal-access-token.rotated': (detail) =>
-    `rotated the personal access token “${text(detail.name)}”; ${describeOverlap(Number(detail.overlap))}`,
-  'personal-access-token.revoked': (detail) =>
-    `revoked the personal access token “${text(detail.name)}”${detail.onlyHere ? ' for this facility' : ''}`,
+  'personal-access-token.created': (detail) => `created ${token(detail)}, valid for ${days(detail.days)}`,
+  'personal-access-token.rotated': (detail) => `rotated ${token(detail)}; ${describeOverlap(Number(detail.overlap))}`,
+  'personal-access-token.revoked': (detail) => `revoked ${token(detail)}${detail.onlyHere ? ' for this facility' : ''}`,
 };
 
 const describeOverlap = (seconds: number): string =>
