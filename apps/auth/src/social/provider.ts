@@ -1,5 +1,6 @@
 // Defines the interface of a social provider, and of a type of providers in types/, and checks the profile of a user.
-import { hasFormat, isText } from '@bay-booking/common/text';
+import { isText } from '@bay-booking/common/text';
+import { isEmailAddress, validateName } from '../accounts/field-rules.ts';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
 
 /** The settings that all types of providers have. Each type has further settings. */
@@ -83,20 +84,22 @@ export class ProfileError extends Error {
   override readonly name = 'ProfileError';
 }
 
-const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' && value.length <= 300 && isText(value) ? value : undefined;
+const textOf = (value: unknown, isValid = isText): string | undefined =>
+  typeof value === 'string' && value.length <= 300 && isValid(value) ? value : undefined;
+
+/** What nobody could register with is left out, as an export must be a valid import. */
+const isName = (text: string): boolean => validateName(text, 'missing') === undefined;
 
 /** @throws {ProfileError} if the claims contain no user id */
 export function identityFrom(provider: string, claims: Readonly<Record<string, unknown>>): SocialIdentity {
-  // Some providers send the user id as a number.
-  const subject = typeof claims.sub === 'number' ? String(claims.sub) : textOf(claims.sub);
+  // Some providers send the user id as a number. Several large integers are the same number in JavaScript.
+  const subject = Number.isSafeInteger(claims.sub) ? String(claims.sub) : textOf(claims.sub);
   if (subject === undefined) throw new ProfileError('the response of the provider contains no user id');
-  const name = textOf(claims.name);
   return {
     provider,
     subject,
-    name: name !== undefined && hasFormat('name', name) ? name : undefined,
-    email: textOf(claims.email),
+    name: textOf(claims.name, isName),
+    email: textOf(claims.email, isEmailAddress),
     // Apple sends the text `true` instead of the boolean.
     emailVerified: claims.email_verified === true || claims.email_verified === 'true',
   };
