@@ -341,6 +341,12 @@ describe('a service account rotates a token', () => {
       );
       expect([round, Number(rows[0].days), rows[0].expiry_reminder]).toEqual([round, expect.closeTo(30, 1), null]);
     }
+    const last = new Date('9999-12-31T23:59:59Z');
+    await portal.server.db.raw('update client set expires_at = ? where id = ?', [last, id]);
+    const page = await browser.open(portal.at(`/portal/tokens/${id}/rotate`));
+    await browser.send(filled(page, '/rotate', { overlap: '0' }), {});
+    const { rows } = await portal.server.db.raw('select expires_at from client where id = ?', [id]);
+    expect(rows).toEqual([{ expires_at: last }]);
   });
 
   test('with an overlap of 0, the old secret stops working, and a reload shows and creates no other one', async () => {

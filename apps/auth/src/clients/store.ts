@@ -74,7 +74,7 @@ const maxOldSecrets = 4;
 
 /**
  * The old secrets work for another `overlapSeconds`, the four newest of them. A lifetime begins anew, with as many days
- * as before.
+ * as before, and ends in a year that records may have.
  */
 export async function rotateSecret(
   tx: Queryable,
@@ -86,7 +86,8 @@ export async function rotateSecret(
   await query(
     tx,
     `update client c set renewed_at = now(), expiry_reminder = null,
-            expires_at = now() + make_interval(secs => extract(epoch from c.expires_at - ${lifetimeBegan})::float8)
+            expires_at = least('9999-12-31T23:59:59Z',
+              now() + make_interval(secs => extract(epoch from c.expires_at - ${lifetimeBegan})::float8))
       where c.id = $1 and c.expires_at > ${lifetimeBegan}`,
     [clientId],
   );
