@@ -1,8 +1,8 @@
 -- The schema of auth: facilities, accounts and how they sign in, clients, what oidc-provider stores, the portal, mails,
--- the list of revocations and the audit trail (docs/database.md).
+-- the list of revocations and the audit trail.
 --
 -- Secrets, codes, links and tokens are stored as their SHA-256. Until version 1.0.0 is tagged, changes edit this file
--- (docs/how-to-add.md).
+-- (CONTRIBUTING.md, "Migrations").
 
 ------------------------------------------------------------------------------------- facilities and accounts
 
