@@ -1,5 +1,6 @@
 // Tests userinfo (OpenID Connect Core section 5.3), introspection (RFC 7662), revocation (RFC 7009), sign-out that a
-// client requests (RP-Initiated Logout 1.0), and the lifetime of access tokens (docs/behaviour-auth.md, "Access tokens").
+// client requests (RP-Initiated Logout 1.0), and the lifetime of access tokens (docs/behaviour-auth.md, "Access
+// tokens").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
