@@ -223,7 +223,7 @@ describeInChromium('the portal', () => {
     await owner.getByText('Within 15 seconds').waitFor();
     await checkPage(owner, 'revoke');
     await owner.getByRole('button', { name: 'Revoke the role' }).click();
-    await owner.getByRole('status').getByText('The role was removed').waitFor();
+    await owner.getByRole('status').getByText('The role was revoked').waitFor();
     expect(await run(token.curl)).toMatchObject({ error: 'invalid_scope' });
     await partner.goto(portal());
     await partner.getByText('This account has no role at any facility').waitFor();

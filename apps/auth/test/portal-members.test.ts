@@ -209,7 +209,7 @@ describe('a revoked role stops new access tokens', () => {
     );
     expect(textOf(page.html)).toContain('1 active token');
     const done = await browser.send(filled(page, '/revoke'), {});
-    expect(done.html).toContain('The role was removed');
+    expect(done.html).toContain('The role was revoked');
     expect(await requestToken()).toMatchObject({ status: 400, error: 'invalid_scope' });
     expect((await browser.send(filled(page, '/revoke'), {})).status).toBe(404);
   });

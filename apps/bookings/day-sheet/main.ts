@@ -19,7 +19,7 @@ const signInButton = (place: signIn.Place, title = 'Sign in', options?: signIn.S
 
 function fail(error: unknown): void {
   const reason = error instanceof Error ? error.message : String(error);
-  show('The day cannot be shown', h('p', `The service or the authorization server does not respond (${reason}).`));
+  show('The day cannot be shown', h('p', `Bay Booking does not respond (${reason}). Try again in a moment.`));
   main.firstElementChild?.append(button('Try again', () => location.reload(), { class: 'primary' }));
 }
 
@@ -56,17 +56,17 @@ async function start(): Promise<void> {
   if (signIn.isReduced && isUnknown) return signIn.startSignIn(() => ({ search: '' }), { reduced: false });
   if (locations.length === 0)
     return show(
-      'No range',
+      'No facility',
       h(
         'p',
-        'Your account belongs to no range, or your range requires a second factor. The owner of a range can invite you.',
+        'Your account has no role at a facility, or the facility requires a second factor. The owner can invite you.',
       ),
       signInButton(place, 'Sign in with a second factor', { acrValues: '2', reduced: false }),
     );
   await showDays(me, locations, place);
 }
 
-/** Shows the day of the address, and another one after each change of the address. */
+/** Shows the day that the URL names, and another one after each change of the URL. */
 async function showDays(me: Me, locations: readonly BookingLocation[], firstPlace: signIn.Place): Promise<void> {
   let shown = new AbortController();
   let search = '';

@@ -66,7 +66,7 @@ const readSaved = (): Partial<Saved> & { readonly at?: number } =>
 const responseParameters = ['code', 'error', 'error_description', 'error_uri', 'iss', 'session_state', 'state'];
 const foreignResponse = 'The address had a sign-in response that this page did not ask for. It was ignored.';
 
-/** Returns the place of an address with a response to another page, to another tab, or to an old request. */
+/** Returns the place of a URL with a response to another page, to another tab, or to an old request. */
 function placeWithout(url: URL, saved: Partial<Saved>): Place {
   for (const name of responseParameters) url.searchParams.delete(name);
   const search = url.search || (saved.search ?? '');
@@ -78,7 +78,7 @@ export async function finishSignIn(): Promise<{ readonly result: SignInResult; r
   const url = new URL(location.href);
   const saved = readSaved();
   if (!['code', 'error', 'state'].some((name) => url.searchParams.has(name))) {
-    // The Back button of the browser leads from auth to the same address: the page restores what was typed.
+    // The Back button of the browser leads from auth to the same URL: the page restores what was typed.
     const { draft, subject: typist } = url.search === saved.search ? saved : {};
     return { result: 'not signed in', place: { search: url.search, draft, subject: typist } };
   }
@@ -126,7 +126,7 @@ function reasonOf(error: unknown): string {
     return 'You did not allow the day sheet to see and change bookings, so it cannot show the day.';
   if (error instanceof oauth.AuthorizationResponseError || error instanceof oauth.ResponseBodyError)
     return `The sign-in failed: ${error.error_description ?? error.error}.`;
-  return 'The sign-in failed because the authorization server did not respond.';
+  return 'The sign-in failed, because the sign-in service did not respond. Try again in a moment.';
 }
 
 export interface SignInOptions {
@@ -145,8 +145,8 @@ export async function startSignIn(
   const server = await discover();
   const verifier = oauth.generateRandomCodeVerifier();
   const [state, nonce] = [oauth.generateRandomState(), oauth.generateRandomNonce()];
-  const address = new URL(server.authorization_endpoint ?? issuer);
-  address.search = new URLSearchParams({
+  const authUrl = new URL(server.authorization_endpoint ?? issuer);
+  authUrl.search = new URLSearchParams({
     response_type: 'code',
     client_id: client.client_id,
     redirect_uri: redirectUri,
@@ -163,9 +163,9 @@ export async function startSignIn(
   const place: Place = { search, draft, subject: typist, notice };
   const saved: Saved = { ...place, purpose: 'sign-in', state, nonce, verifier, isReduced: reduced };
   sessionStorage.setItem(storageKey, JSON.stringify(saved));
-  // The Back button leads from auth to what was typed. Without a form, it leads to the page before the day sheet.
-  if (saved.draft) location.assign(address);
-  else location.replace(address);
+  // The Back button leads from auth to what was typed. If there was no form, it leads to the page before the day sheet.
+  if (saved.draft) location.assign(authUrl);
+  else location.replace(authUrl);
   // The browser is leaving the page.
   return new Promise<never>(() => {});
 }
@@ -190,12 +190,12 @@ export async function signOut(): Promise<void> {
   token = undefined;
   const state = oauth.generateRandomState();
   sessionStorage.setItem(storageKey, JSON.stringify({ search: '', purpose: 'sign-out', state }));
-  const address = new URL(server.end_session_endpoint ?? issuer);
-  // Names the client instead of sending an `id_token_hint`, because addresses are logged.
-  address.search = new URLSearchParams({
+  const authUrl = new URL(server.end_session_endpoint ?? issuer);
+  // Names the client instead of sending an `id_token_hint`, because URLs are logged.
+  authUrl.search = new URLSearchParams({
     client_id: client.client_id,
     post_logout_redirect_uri: redirectUri,
     state,
   }).toString();
-  location.assign(address);
+  location.assign(authUrl);
 }

@@ -83,11 +83,11 @@ export function securityRoutes(services: PageServices): Router {
       return handler(request, response, signedIn);
     };
 
-  /** Anybody can register with the address of somebody else, who must not find factors of a stranger. */
+  /** Anybody can register with the e-mail address of somebody else, who must not find factors of a stranger. */
   const toAddFactor = (handler: SignedInHandler): SignedInHandler =>
     withStrongSignIn((request, response, signedIn) => {
       if (!hasUnconfirmedAddress(signedIn.account)) return handler(request, response, signedIn);
-      const text = 'Confirm your e-mail address before you add a second step.';
+      const text = 'Confirm your e-mail address before you add a second factor.';
       return show(response, signedIn, { validationErrors: [{ text }], status: 409 });
     });
 

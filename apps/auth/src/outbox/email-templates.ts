@@ -83,7 +83,7 @@ export const wrongFactorsEmail = (recipient: Recipient): Email =>
     subject: 'Somebody entered wrong codes for your account',
     paragraphs: [
       'Somebody entered the password of your account at Bay Booking, and then several wrong codes or passkeys. ' +
-        'Your second step stopped the sign-in.',
+        'Your second factor stopped the sign-in.',
     ],
     linkText: 'This was not me: choose a new password',
     ending: 'If it was you, you do not need to do anything.',

@@ -1,4 +1,4 @@
-// Describes what went wrong with a request, and leads through auth if the service asks for a step-up.
+// Describes what went wrong with a request and leads through auth if the service asks for a step-up.
 import { BookingsApiError, BookingsTokenError, type Problem } from '@bay-booking/client';
 import { api, isConnectionProblem, stepUp } from '../api.ts';
 import type { Day } from '../day/day.ts';
@@ -13,7 +13,7 @@ import {
 import { findBookings } from './read.ts';
 
 const noConnection = { text: 'There is no connection to the service. Try again later.', isOutage: true };
-const unreachable = { text: 'The authorization server does not respond. Try again later.', isOutage: true };
+const unreachable = { text: 'The sign-in service does not respond. Try again later.', isOutage: true };
 
 async function describeProblem(problem: Problem, day: Day, requested: readonly RequestedBooking[]) {
   const index = Number(problem.contextData.index ?? 0);

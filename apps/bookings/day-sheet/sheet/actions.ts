@@ -42,7 +42,12 @@ export function createActions(day: Day, { scopes, subject }: Me, reload: () => v
     const selected = day.bays.slice(bay, lastBay + 1);
     const bayIds = selected.filter(({ bookable }) => bookable).map(({ id }) => id);
     const times = { start: timeOfRow(day, row), end: timeOfRow(day, lastRow + 1) };
-    if (!contextNow().mayWrite) notify(choices.locked ? 'The sheet is locked.' : 'Your account may not book here.');
+    if (!contextNow().mayWrite)
+      notify(
+        choices.locked
+          ? 'The sheet is locked. Untick “Lock the sheet” to change it.'
+          : 'Your account may not book here.',
+      );
     else if (bayIds.length === 0) notify(`${selected[0]?.name ?? 'The bay'} is not bookable.`);
     else openNewBooking(contextNow(), { bayIds, ...times, isChosen: true });
   }

@@ -45,7 +45,7 @@ const notices: Readonly<Record<string, string>> = {
   'factor-required': 'Everybody here now needs a second factor.',
   'factor-optional': 'A second factor is no longer required here.',
   'role-changed': 'The role was changed.',
-  revoked: 'The role was removed.',
+  revoked: 'The role was revoked.',
   'factors-reset': 'The second factor was reset. The member was signed out everywhere and gets an e-mail.',
 };
 

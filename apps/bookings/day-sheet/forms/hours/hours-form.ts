@@ -36,7 +36,7 @@ export function openHours(context: FormContext, original: OpeningHours, draft?: 
       context: original,
       content: [
         formField('checkbox', 'alwaysOpen', 'Always open', original.alwaysOpen),
-        h('p.hint', `Times of ${day.timeZone}. What closes at or before it opens closes on the next day.`),
+        h('p.hint', `Times are in ${day.timeZone}. If it closes at or before it opens, it closes on the next day.`),
         ...weeklyFields(original.weekly, draft),
         exceptionFields(original.exceptions, draft),
       ],
