@@ -228,16 +228,16 @@ create table client (
   scope text not null default '',
   account_id text references account (id) on delete cascade,
   name text,
-  -- What a personal access token may do. Without facility_ids, the token is for every facility of its account.
+  -- What a personal access token may do. If facility_ids is null, the token is for every facility of its account.
   access text not null default 'write' constraint client_access_known check (access in ('read', 'write', 'manage')),
   facility_ids text[],
   created_at timestamptz not null default now(),
   -- When the lifetime began anew: a rotation, or an import with another expires_at.
   renewed_at timestamptz,
   expires_at timestamptz,
-  -- The value of expires_at for which the list of revocations has an entry.
+  -- The value of expires_at that the list of revocations has an entry for.
   expiry_published_for timestamptz,
-  -- The number of days before the expiry for which an e-mail was last sent: 14, then 3.
+  -- How many days before the expiry an e-mail was last sent: 14, then 3.
   expiry_reminder integer,
   disabled_at timestamptz,
   last_used_at timestamptz,
@@ -359,7 +359,7 @@ create table invitation (
 );
 -- The mailed link.
 create unique index invitation_token on invitation (token_sha256);
--- A facility has one open invitation for each address.
+-- A facility has one open invitation for each e-mail address.
 create unique index invitation_one_open on invitation (facility_id, email_key)
   where accepted_at is null and withdrawn_at is null;
 -- The deletion of old invitations.
@@ -419,7 +419,7 @@ create table revocation (
   number bigint generated always as identity primary key,
   -- The SHA-256 of what has ended, such as `grant ID`.
   id text not null unique,
-  -- Tokens with an earlier `iat` are refused.
+  -- Tokens with an earlier `iat` are rejected.
   before bigint not null,
   -- For `facility ID`: the facility is disabled now, and not only the earlier tokens have ended.
   disabled boolean not null default false,
@@ -439,7 +439,7 @@ begin
   perform pg_advisory_xact_lock(4206912024);
   insert into revocation (id, before, expires_at)
   values (revocation_id(ended), floor(extract(epoch from clock_timestamp()))::bigint + 1,
-          -- Without `kept`, the longest lifetime of an access token, and a minute because clocks differ.
+          -- Default of `kept`: the longest lifetime of an access token, and a minute because clocks differ.
           now() + coalesce(kept, (
             select make_interval(secs => greatest(coalesce(max(longest_ttl), 0), 3600) + 60) from signing_key)))
   on conflict (id) do update set number = default, before = excluded.before, expires_at = excluded.expires_at;
@@ -644,7 +644,8 @@ begin
 end
 $$;
 
--- Anybody can register with the address of somebody else, so an address that was not confirmed stays in the trail.
+-- Anybody can register with the e-mail address of somebody else, so an e-mail address that was not confirmed stays in
+-- the trail.
 create function forget_account() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin

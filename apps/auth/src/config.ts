@@ -124,8 +124,8 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
     lockout: lockout as Lockout,
     /** Whether clients of the implicit flow may have `http://localhost` redirect URIs. */
     isDevelopment: loopback && !production,
-    // Default: if the issuer is on this machine, the default local address of the Bookings API. Otherwise the address
-    // of the Bookings API is not known here, so SCOPE_BASE is the audience.
+    // Default: if the issuer is on this machine, the default local URL of the Bookings API. Otherwise its URL is not
+    // known here, so SCOPE_BASE is the audience.
     bookingsAudience: read.bookingsAudience ?? (loopback ? 'http://localhost:4001' : read.scopeBase),
     mailFrom: read.mailFrom ?? `Bay Booking <no-reply@${new URL(read.issuer).hostname}>`,
   });

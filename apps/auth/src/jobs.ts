@@ -22,7 +22,7 @@ export function startLoops(options: {
   const loops = [
     reminders,
     every(60_000, 'delete expired rows', () => deleteExpiredRows(db)),
-    // Their access tokens must be refused within 15 s.
+    // Their access tokens must be rejected within 15 s.
     every(3_000, 'publish expired tokens', revocations.publishExpiredTokens),
     every(60_000, 'erase late audit events', () => eraseLateEvents(db)),
   ];

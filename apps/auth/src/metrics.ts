@@ -14,7 +14,7 @@ const oauthError =
 
 export const errorLabel = (error: string): string => (oauthError.test(error) ? error : 'other');
 
-/** Returns an audit trail that records each event in `audit`, and counts the event. */
+/** Returns an audit trail that records each event in `audit` and counts it. */
 export function countEvents(audit: Audit, { registry }: Metrics): Audit {
   const events = new Counter({
     name: 'auth_events_total',

@@ -1,5 +1,5 @@
 -- The schema of the Bookings API: places, closures, bookings, their log of changes, holds, webhooks, and what all
--- instances share (docs/database.md).
+-- instances share.
 --
 -- facility_id leads the keys, so that Citus can keep all rows of a facility on one node (src/database/distribution.ts).
 -- Until version 1.0.0 is tagged, changes edit this file (docs/how-to-add.md).
@@ -68,8 +68,8 @@ create table import_lock (
 );
 insert into import_lock values (1);
 
--- The changes of places by the management API, an import or a person at the facility. Written under import_lock, so the order of numbers is the
--- order in which readers see the rows.
+-- The changes of places by the management API, an import or a person at the facility. Written under import_lock, so
+-- readers see the rows in the order of their numbers.
 create table management_event (
   number bigint generated always as identity primary key,
   at timestamptz(3) not null,
@@ -186,9 +186,9 @@ create table booking_change (
   booking_id uuid not null,
   -- The version of the booking after the change. A deletion counts as one more version.
   version integer not null,
-  -- The change number, in the order in which readers see the changes of the facility. Null until compaction.
+  -- The change number, in the order that readers see. Null until compaction.
   number bigint,
-  -- The number of the change with which the booking came to this facility. Set with number.
+  -- The number of the change that brought the booking to this facility. Set with number.
   first_number bigint,
   -- Whether this is the numbered change of the booking with the highest version.
   latest boolean not null default false,
@@ -203,7 +203,7 @@ create table booking_change (
   after jsonb,
   -- The time that the booking occupied before the change.
   before_time tstzrange,
-  -- For a move, the facility from which the booking came or to which it went.
+  -- For a move, the facility that the booking came from or went to.
   other_facility_id text,
   constraint booking_change_pk primary key (facility_id, booking_id, version)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02);
@@ -317,7 +317,7 @@ create index webhook_cursor_by_facility on webhook_cursor (facility_id);
 
 create table webhook_delivery (
   id uuid primary key,
-  -- No foreign key: a periodic job deletes the deliveries of a deleted webhook, of which there may be a million.
+  -- No foreign key: a periodic job deletes the deliveries of a deleted webhook, which may be a million.
   webhook_id uuid not null,
   type text not null,
   -- Null for a ping, and so are booking_id and modified, the change number.

@@ -22,7 +22,7 @@ import { developmentSecretErrors, isPublicService, unencryptedIssuerErrors } fro
 
 export const bookingsMigrations = `${import.meta.dirname}/../migrations`;
 
-/** For the limits, 0 means no limit. HOLDS_PER_OWNER=0 switches holds off, and so does no WEBHOOK_KEY for webhooks. */
+/** For the limits, 0 means no limit. HOLDS_PER_OWNER=0 switches holds off, an unset WEBHOOK_KEY webhooks. */
 const fields = {
   databaseUrl: mandatory('DATABASE_URL', postgresUrl),
   baseUrl: mandatory('BASE_URL', baseUrl),
@@ -76,7 +76,7 @@ function revocationsUri({ authIssuer, authJwksUri }: Pick<Config, 'authIssuer' |
 const publicServiceErrors = (environment: NodeJS.ProcessEnv): readonly string[] =>
   isPublicService(environment, environment.AUTH_ISSUER)
     ? [
-        // Without NODE_ENV, a public issuer may use plain http. With NODE_ENV=production, it may not.
+        // Only NODE_ENV=production requires an issuer with https.
         ...(environment.NODE_ENV ? unencryptedIssuerErrors(environment, 'AUTH_ISSUER') : []),
         ...developmentSecretErrors(environment, ['DATABASE_URL', 'WEBHOOK_KEY']),
       ]

@@ -57,7 +57,7 @@ export function listJobs({ db, config, erasure, idempotency, holds, proofs }: Jo
   ];
 }
 
-/** Returns a function that stops the jobs, and waits for those that are running. */
+/** Returns a function that stops the jobs and waits for those that are running. */
 export function startJobs(jobs: readonly PeriodicJob[], logger: Logger): () => Promise<unknown> {
   const loops = jobs.map((job) => startLoop({ ...job, logger }));
   return () => Promise.all(loops.map((loop) => loop.stop()));

@@ -5,7 +5,7 @@ import type { ValidationError } from './validation.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** Gives a schema a name in the OpenAPI document, from which clients are generated. */
+/** Gives a schema a name in the OpenAPI document, for generated clients. */
 export const named = <const T extends object>(title: string, schema: T) => ({ title, ...schema });
 
 /** The schema of an object in a response. */

@@ -121,7 +121,7 @@ export function createErrors<Catalogue extends Readonly<Record<string, Documente
     },
     unavailable: (cause: unknown, retryAfterSeconds = 1): ApiError =>
       apiError('ERR00503', { headers: { 'Retry-After': String(retryAfterSeconds) }, cause }),
-    /** `reason` is a sentence without a point. */
+    /** `reason` is a sentence without a full stop. */
     tooManyRequests(reason: string, seconds: number, headers: Record<string, string> = {}): ApiError {
       const moreInfo = `${reason}. Try again in ${seconds} s.`;
       return apiError('ERR00429', { moreInfo, headers: { ...headers, 'Retry-After': String(seconds) } });

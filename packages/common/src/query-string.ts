@@ -43,7 +43,7 @@ interface GivenValues {
 
 const noValues: GivenValues = { whole: [], bracketed: [] };
 
-/** Reads the text once, because it can contain thousands of parameters. */
+/** Reads the query string once, because it can contain thousands of parameters. */
 function readParameters(text: string, properties: Properties): ReadonlyMap<string, GivenValues> {
   const parameters = new Map<string, GivenValues>();
   for (const [parameter, value] of new URLSearchParams(text)) {
@@ -67,7 +67,7 @@ const elementName = /^(.+)\[(\d{0,9})\]$/;
 /** Matches `metadata[order]`. */
 const memberName = /^([^[]+)\[(.*)\]$/s;
 
-/** Finds the property to which the parameter belongs. `key` is what its brackets contain. */
+/** Finds the property that the parameter belongs to. `key` is what its brackets contain. */
 function findProperty(parameter: string, properties: Properties) {
   if (Object.hasOwn(properties, parameter)) return { name: parameter };
   if (!parameter.endsWith(']')) return undefined;

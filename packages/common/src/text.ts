@@ -7,7 +7,7 @@ export interface TextFormat {
 }
 
 const controls = '\\u0000-\\u001f\\u007f-\\u009f';
-/** They change the order in which a page shows the text around them (Unicode: Bidi_Control). */
+/** They change the order of the text around them on a page (Unicode: Bidi_Control). */
 const directional = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
 const ofName = controls + directional;
 const unstorable = 'must not contain NUL or half a surrogate pair';
@@ -28,7 +28,7 @@ export const textFormats = {
 } as const satisfies Readonly<Record<string, TextFormat>>;
 
 const length = { type: 'string', minLength: 1, maxLength: 256 } as const;
-/** The keyword of a schema whose strings are only compared, or validated later: `createCompiler` allows any text. */
+/** The keyword of a schema whose strings are only compared, or validated later: `createCompiler` allows any string. */
 export const anyText = 'anyText';
 export const textSchema = { ...length, format: 'text' } as const;
 export const nameSchema = { ...length, format: 'name' } as const;
@@ -39,7 +39,7 @@ const expressions = new Map(
   Object.entries(textFormats).map(([format, { pattern }]) => [format, new RegExp(pattern, 'u')]),
 );
 
-/** Whether PostgreSQL can store the text. */
+/** Whether PostgreSQL can store the string. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
 
 /** The patterns do not exclude lone surrogates, which `findTextErrors` reports. */
@@ -49,7 +49,7 @@ export const matchesFormat = (format: keyof typeof textFormats, text: string): b
 export const hasFormat = (format: keyof typeof textFormats, text: string): boolean =>
   text.isWellFormed() && matchesFormat(format, text);
 
-/** Whether a page would show nothing of the text. U+2800 is an empty Braille pattern. */
+/** Whether a page would show nothing of the string. U+2800 is an empty Braille pattern. */
 export const isInvisible = (text: string): boolean =>
   /^[\p{Default_Ignorable_Code_Point}\s\p{Cc}\p{Cf}\u2800]*$/u.test(text);
 

@@ -1,4 +1,4 @@
-// Creates the folder DATA_DIR, and stores the secrets that the first start generates and the environment of commands.
+// Creates the folder DATA_DIR with the secrets that the first start generates and the environment of commands.
 import { randomBytes } from 'node:crypto';
 import {
   accessSync,

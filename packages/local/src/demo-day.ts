@@ -104,7 +104,7 @@ const authors = [
   { client_id: 'demo-day-sheet', subject: 'acc-owner-north' },
 ] as const;
 
-/** Writes the bookings that are over into the database, because the API refuses bookings in the past. */
+/** Writes the bookings that are over into the database, because the API rejects bookings in the past. */
 export async function loadPast(ownerUrl: string, now: string): Promise<void> {
   const groups = Map.groupBy(demoBookings(now).filter(isOver(now)), ({ group }) => group);
   const past = [...groups.values()].flatMap((members, position) => {

@@ -1,4 +1,4 @@
-// The shared parts of the commands `npm run import` and `npm run export`.
+// Implements what the commands `npm run import` and `npm run export` of both services share.
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';

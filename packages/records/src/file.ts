@@ -1,4 +1,4 @@
-// Defines import files: reads their records and every error of their form, and writes a file of everything.
+// Defines import files: reads their records, finds every error of their form, and writes a file of everything.
 import { setImmediate } from 'node:timers/promises';
 import type { Schema } from '@bay-booking/common/endpoint';
 import {
@@ -48,7 +48,7 @@ function withoutField(schema: Schema, field: string): Schema {
   return { ...schema, properties, required: (schema.required as string[]).filter((name) => name !== field) };
 }
 
-/** `roots` are the sections of a file, in the order in which they are written. */
+/** `roots` are the sections of a file, in the order of writing. */
 export function createEntryReader(roots: readonly RecordKind[], formats: Formats, mandatory: readonly string[] = []) {
   const createCheck = createCompiler(formats);
   /** Returns a function that finds the problems of a value. */
@@ -88,7 +88,7 @@ export function createEntryReader(roots: readonly RecordKind[], formats: Formats
     for (const [index, child] of inside.entries()) yield* entriesOf(children.kind, child, `${inner}/${index}`, entry);
   }
 
-  /** Adds the problems that a schema cannot express, and does the slow work before the transaction. */
+  /** Adds the problems that a schema cannot express and does the slow work before the transaction. */
   async function complete(
     db: Queryable,
     entries: readonly FileEntry[],

@@ -1,5 +1,5 @@
 // Makes the changes of operators: one transaction for each, with its events and the response of an Idempotency-Key.
-// Applies the records of a file or of a PUT in it, and exports records.
+// Applies the records of a file or of a PUT in it. Exports records.
 import { setImmediate } from 'node:timers/promises';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
@@ -21,7 +21,7 @@ export interface RecordStore {
   readonly link: MakeLink;
   /** One transaction at a time changes records, so that events become visible in the order of their numbers. */
   readonly lock: (tx: Transaction) => Promise<unknown>;
-  /** The sections of a file, in the order in which they are written and deleted in reverse. */
+  /** The sections of a file, in the order of writing. They are deleted in reverse. */
   readonly roots: readonly RecordKind[];
   readonly reader: EntryReader;
   readonly errors: ManagementErrors;
@@ -42,7 +42,7 @@ export interface ChangeRequest {
 type Work = (tx: Transaction, events: RecordEvent[]) => Promise<EndpointResponse>;
 
 /**
- * Makes one change. There are no events of a dry run and of a repeated request.
+ * Makes one change. A dry run and a repeated request have no events.
  * @throws {ApiError} 422 if the key was used before with another request
  */
 export const change = (store: RecordStore, request: ChangeRequest, work: Work): Promise<EndpointResponse> =>

@@ -54,7 +54,7 @@ export interface ChangeContext extends PrepareContext {
   readonly events: RecordEvent[];
 }
 
-/** One kind of record. Every face (command, import, management API) only calls these functions. */
+/** One kind of record. The commands, the import and the management API call only these functions. */
 export interface RecordKind<R extends object = object> {
   /** Such as `facility`; events, targets and operation ids use both names. */
   readonly name: string;

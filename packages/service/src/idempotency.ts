@@ -64,7 +64,9 @@ export interface OnceOptions {
   readonly now: Date;
   /** The `contextData` of errors. */
   readonly context?: Readonly<Record<string, unknown>>;
-  /** Of responses that are stored in another way than that of `newResponse`. It also checks the access. */
+  /**
+   * Reads a response that `newResponse` has not written, and checks the access to it. Default: `newResponse` wrote it.
+   */
   readonly readStored?: (stored: StoredResponse, keyId: string) => EndpointResponse;
 }
 

@@ -2,7 +2,7 @@
 // ids of clients and accounts. In the schema of auth, `add_revocation` computes the same hash.
 import { hash } from 'node:crypto';
 
-/** The claims of an access token on which its revocation depends. */
+/** The claims of an access token that its revocation depends on. */
 export interface RevocableToken {
   readonly tokenId: string | undefined;
   readonly clientId: string;

@@ -1,4 +1,4 @@
-// Generates and hashes secrets, and encrypts others for storage with AES-256-GCM and decrypts them.
+// Generates and hashes secrets. Encrypts and decrypts others for storage, with AES-256-GCM.
 //
 // The format is `v1.KEY.NONCE.CIPHERTEXT`. KEY is the beginning of a hash of the encryption key. The ciphertext ends
 // with the authentication tag.

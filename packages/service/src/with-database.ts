@@ -1,4 +1,4 @@
-// Connects a command to the database, and closes the connection when the command has finished or failed.
+// Connects a command to the database and closes the connection when the command has finished or failed.
 import { connectDatabase, type Database, type DatabaseOptions } from './database/database.ts';
 import { databaseCheck } from './http/readiness.ts';
 

@@ -13,7 +13,7 @@ import { type FirstFactorCode, mailCodeEnded } from './first-factor-code.ts';
 const setUpCookie = '_setup';
 const setUpSeconds = 15 * 60;
 
-/** The page to which a user returns who had to set up a factor first. */
+/** Where the user goes afterwards, if a page required a factor. */
 export const returnPathOf = (request: Request): string | undefined => {
   const wanted = queryText(request, 'return');
   return wanted === undefined ? undefined : localPath(wanted, '/account');

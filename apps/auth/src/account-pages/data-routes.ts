@@ -28,7 +28,7 @@ export function accountDataRoutes({ site, sessions, audit, db, outbox, facilityE
     });
 
   const remove: SignedInHandler = async (request, response, { account }) => {
-    // Otherwise, events of this request would be stored after the deletion.
+    // Otherwise, events that are not stored yet would be stored after the deletion.
     await audit.flush();
     const outcome = await deleteAccount(db, account.id, (tx, left) => facilityEmails.accountDeleted(tx, account, left));
     if (typeof outcome === 'object') return showOnlyOwner(response, outcome.facilities);

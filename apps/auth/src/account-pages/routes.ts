@@ -23,7 +23,7 @@ export function accountRoutes(services: PageServices, beginSocial: SocialRoutes[
     '/account',
     site.forSignedIn((_request, response, signedIn) => show(response, signedIn)),
   );
-  /** Serves a form of a signed-in user below `/account`. With `requireFresh`, the sign-in must be recent. */
+  /** Serves a form of a signed-in user below `/account`. If `requireFresh`, the sign-in must be recent. */
   const post = (path: string, handler: SignedInHandler, { requireFresh = false } = {}) =>
     router.post(`/account/${path}`, ...site.formForSignedIn(handler, { requireFresh }));
 

@@ -57,7 +57,9 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
       return token;
     },
 
-    /** Extends the lifetime of the link that was sent to this address, or else creates one. Returns its token. */
+    /**
+     * Extends the lifetime of the link that was sent to this e-mail address, or else creates one. Returns its token.
+     */
     async repeat(link: NewLink): Promise<string> {
       const existing = await queryOne<{ seed: string }>(
         db,

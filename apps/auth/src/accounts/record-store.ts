@@ -116,7 +116,7 @@ export function completeAccount(record: AccountInput, stored: AccountRow | undef
     username: name_,
     name,
     email,
-    // A new address is not verified, unless the record says so.
+    // A new e-mail address is not verified, unless the record says so.
     emailVerified: record.emailVerified ?? (kept.emailVerified === true && isSameEmail),
     kind: record.kind ?? stored?.kind ?? 'user',
     roles: record.roles ?? kept.roles ?? [],

@@ -72,7 +72,10 @@ export const createSignInAttempts = (
     const { failures, limit } = await wrongFactors.add(account.id);
     if (failures === limit) await emails.sendWrongFactors(account);
   },
-  /** Deletes the count of failed sign-ins. With a second factor, a password reset is no complete sign-in. */
+  /**
+   * Deletes the count of failed sign-ins. If the account has a second factor, a password reset is not a complete
+   * sign-in.
+   */
   resetFailures: async ({ id, username }: Account, { isComplete = false } = {}): Promise<void> => {
     if (!isComplete && (await factors.hasSecondFactor(id))) return;
     await guard.resetFailures(username);

@@ -11,7 +11,9 @@ export interface Account {
   readonly username: string;
   readonly name: string | null;
   readonly email: string | null;
-  /** Whether the user has opened a link that was mailed to the address, or a provider or an import file says so. */
+  /**
+   * Whether the user has opened a link that was mailed to the e-mail address, or a provider or an import file says so.
+   */
   readonly emailVerified: boolean;
   readonly kind: AccountKind;
   readonly roles: readonly string[];
@@ -61,7 +63,7 @@ const nullableWithoutNul = (text: string | null): string | null => (text === nul
 /** When the e-mail address of the account `a` was first verified. `infinity` if it is not verified. */
 const provenAt = `case when a.email_verified then a.email_proven_at else 'infinity' end`;
 
-/** An attacker may have added the factor `f` before the address of the account `a` was proved. */
+/** An attacker may have added the factor `f` before the e-mail address of the account `a` was proved. */
 const isUnprovenFactor = `f.account_id = a.id and a.email is not null
   and (not a.email_verified or f.created_at < a.email_proven_at)`;
 
@@ -100,7 +102,7 @@ export function createAccountStore({ db }: { db: Database }) {
     findById: (id: string) =>
       queryOne<Account>(db, `select ${accountColumns} from account a where a.id = $1`, [withoutNul(id)]),
 
-    /** Finds an account together with its roles at facilities, on which most tokens depend. */
+    /** Finds an account together with its roles at facilities, which most tokens depend on. */
     async findWithMemberships(id: string): Promise<AccountWithMemberships | undefined> {
       const found = await queryOne<{ account: AccountWithMemberships }>(
         db,
@@ -165,7 +167,7 @@ export function createAccountStore({ db }: { db: Database }) {
       await query(db, 'update account set name = $2, updated_at = now() where id = $1', [accountId, withoutNul(name)]);
     },
 
-    /** Returns false if the account has another address now. */
+    /** Returns false if the account has another e-mail address now. */
     async verifyEmail(accountId: string, email: string, on: Queryable = db): Promise<boolean> {
       const rows = await query(
         on,
@@ -178,7 +180,7 @@ export function createAccountStore({ db }: { db: Database }) {
 
     /**
      * Removes the password, all social identities and all second factors of an account that somebody has created with
-     * the address of another person. Returns false if `email` is no longer the address of the account, or if it was
+     * the e-mail address of another person. Returns false if `email` is no longer that of the account, or if it was
      * verified.
      */
     async disown(accountId: string, email: string, on: Queryable = db): Promise<boolean> {

@@ -1,4 +1,4 @@
-// Records audit events, which never contain a secret: logs each at once, and stores those of 100 ms together.
+// Records audit events, which never contain a secret: logs each at once and stores those of 100 ms together.
 //
 // If a row cannot be written, the request that caused the event still succeeds.
 import type { Database } from '@bay-booking/service/database/database';

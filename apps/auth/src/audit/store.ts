@@ -6,7 +6,7 @@ import { type Database, jsonText, type Queryable, query } from '@bay-booking/ser
 import { canonicalName } from '../input/username.ts';
 
 export interface AuditEvent extends RecordEvent {
-  /** The IP address from which the request came. */
+  /** The IP address that the request came from. */
   readonly address?: string | undefined;
 }
 
@@ -58,7 +58,7 @@ const lockKey = 4_206_912_023;
 /** Every change by an import or an operator takes it, so the numbers of their audit events are in their order. */
 export const lockRecords = (tx: Queryable) => query(tx, 'select pg_advisory_xact_lock($1)', [lockKey]);
 
-/** Stores the events, and adds them to those of the change. Each names the operator. */
+/** Stores the events and adds them to those of the change. Each names the operator. */
 export async function storeOperatorEvents(
   tx: Queryable,
   { clientId, events: stored }: { readonly clientId: string; readonly events: RecordEvent[] },

@@ -40,7 +40,7 @@ export interface ClientState extends Omit<StoredClient, 'secretHashes'> {
 export const clientSettingSchemas = {
   /** The lifetime of the client's access tokens in seconds. Default: ACCESS_TOKEN_TTL. */
   access_token_ttl: { type: 'integer', minimum: 60, maximum: 86_400 },
-  /** With `fapi2`, the client must also follow the rules of the FAPI 2.0 Security Profile. */
+  /** `fapi2`: the client must also follow the rules of the FAPI 2.0 Security Profile. */
   profile: { enum: ['fapi2'] },
   /** For programs of the operator itself. */
   skip_consent: {

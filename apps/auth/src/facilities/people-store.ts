@@ -18,7 +18,7 @@ export interface NamedClient {
   readonly subject: string | null;
 }
 
-/** Members come before former members, and former members in the order in which they left, the last one first. */
+/** Members come before former members. Of former members, those who left last come first. */
 export const maxPeople = 2_000;
 export const maxClients = 2_000;
 

@@ -1,4 +1,4 @@
-// The record facility: no token names a facility that is disabled.
+// The record facility: its fields, and how operators create, change, disable and delete it.
 import { responseSchema } from '@bay-booking/common/endpoint';
 import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import { atPointer } from '@bay-booking/common/validation';

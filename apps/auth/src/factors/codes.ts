@@ -32,7 +32,7 @@ export const appLinkOf = (secret: string, username: string): string => totpOf(se
 export const qrCodeOf = (secret: string, username: string): string => renderSVG(appLinkOf(secret, username));
 
 export const recoveryCodeCount = 10;
-/** Without letters and digits that look alike. */
+/** Has no letters and digits that look alike. */
 const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789';
 
 /** About 59 random bits. */

@@ -1,4 +1,4 @@
-// Creates the requests to passkeys, and checks their responses (Web Authentication Level 3).
+// Creates the requests to passkeys and checks their responses (Web Authentication Level 3).
 //
 // The signature counter is not checked: synced passkeys have none, or a lower one after a change of the device.
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';

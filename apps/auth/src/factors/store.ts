@@ -98,7 +98,7 @@ export function createFactorStore({ db, encryptionKeys }: { db: Database; encryp
   ): Promise<RemovedFactor> =>
     transaction(db, async (tx): Promise<RemovedFactor> => {
       await lockAccount(tx, accountId);
-      // With the lock, no owner can begin to require a second factor meanwhile.
+      // Until the commit, no owner can begin to require a second factor.
       await query(
         tx,
         `select 1 as locked from facility where id in (select facility_id from membership where account_id = $1)

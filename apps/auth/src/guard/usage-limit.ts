@@ -21,7 +21,7 @@ export function createUsageLimit(
   };
 }
 
-/** Returns 0 if the request is allowed, or else the seconds until one is. Only public clients need the address. */
+/** Returns 0 if the request is allowed, or else the seconds until one is. Only public clients need the IP address. */
 export type LimitPushedRequests = (clientId: string, address: string | undefined) => Promise<number>;
 
 const windowSeconds = 60;

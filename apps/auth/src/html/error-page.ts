@@ -11,7 +11,7 @@ const retryAfterSeconds = 5;
 interface PageError extends Error {
   /** The status of an expired sign-in, of a full queue of passwords, or from the parser of bodies. */
   readonly status?: number;
-  /** Express sets this status, for example if it cannot decode the address. */
+  /** Express sets this status, for example if it cannot decode the URL. */
   readonly statusCode?: number;
   /** The application of an expired sign-in, if it is known. */
   readonly application?: Application | undefined;

@@ -1,4 +1,4 @@
-// Reads the fields of forms and the query parameters of pages, and defines the validation errors of forms.
+// Reads the fields of forms and the query parameters of pages. Defines the validation errors of forms.
 import { isText } from '@bay-booking/common/text';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { readCode } from '../input/typed-code.ts';
@@ -19,7 +19,7 @@ export function rawField(request: Request, name: string): string {
 /** Returns the value without spaces at its ends. A handler must check it before PostgreSQL, which cannot store NUL. */
 export const field = (request: Request, name: string): string => rawField(request, name).trim();
 
-/** Returns the empty string, which is no id, for a text that cannot be an id. */
+/** Returns the empty string, which is not an id, for a string that cannot be an id. */
 export function idField(request: Request, name: string): string {
   const value = rawField(request, name);
   return isText(value) ? value : '';

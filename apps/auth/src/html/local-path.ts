@@ -1,10 +1,10 @@
-// Builds the path of the sign-in page, and checks the path to which a user returns after signing in.
+// Builds the path of the sign-in page and checks the path that a user returns to after signing in.
 
 const maxPathLength = 2000;
 /** Browsers read `//host` and `/\host` as another server and remove tabs and line breaks from URLs. */
 const pathFormat = /^\/(?![/\\])[^\\\p{Cc}]*$/u;
 
-/** With `again`, a user who is already signed in must prove their identity again. */
+/** If `again`, a user who is already signed in must prove their identity again. */
 export const signInPath = (returnTo: string, { again = false } = {}): string =>
   `/sign-in?return=${encodeURIComponent(returnTo)}${again ? '&again=1' : ''}`;
 

@@ -1,4 +1,4 @@
-// Builds the HTTP headers of pages, and sends pages. The headers forbid content from other origins, frames and caching.
+// Builds the HTTP headers of pages and sends pages. The headers forbid content from other origins, frames and caching.
 //
 // The library helmet is not used, because oidc-provider (which uses Koa) also sends our pages, and because the content
 // security policy depends on the page.
@@ -29,7 +29,7 @@ export function pageHeaders({ allowExternalFormTargets, script }: HtmlOptions = 
       "base-uri 'none'",
     ].join('; '),
     'Cache-Control': 'no-store',
-    // With `no-referrer`, browsers would send `Origin: null` with our own forms, and the CSRF check would reject them.
+    // If it were `no-referrer`, browsers would send our own forms with `Origin: null`, which the CSRF check rejects.
     'Referrer-Policy': 'same-origin',
     'X-Frame-Options': 'DENY',
     ...(!allowExternalFormTargets && { 'Cross-Origin-Opener-Policy': 'same-origin' }),

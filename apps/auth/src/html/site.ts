@@ -1,4 +1,4 @@
-// Sends the pages of this site, and protects their handlers: a form needs a valid CSRF token, and a page for signed-in
+// Sends the pages of this site and protects their handlers: a form needs a valid CSRF token, and a page for signed-in
 // users needs a session.
 import type { Request, RequestHandler, Response } from 'express';
 import type { CsrfTokens } from './csrf-tokens.ts';
@@ -11,8 +11,8 @@ import type { FindSignedIn, SignedIn } from './signed-in.ts';
 
 export interface Page extends HtmlOptions, Omit<Layout, 'user'> {
   /**
-   * The value to which the CSRF token of the page is bound. Default: the id of the session, or `anonymous`, which no
-   * form accepts. A page with a form for users who are not signed in must therefore set this value.
+   * The value that the page's CSRF token is bound to. Default: the id of the session, or `anonymous`, which no form
+   * accepts. A page with a form for users who are not signed in must therefore set this value.
    */
   readonly csrfContext?: string | undefined;
 }
@@ -43,7 +43,7 @@ export type SignedInHandler = (request: Request, response: Response, signedIn: S
 export interface FormOptions {
   /** Whether the sign-in must be recent. Required for a form that shows a secret, or changes the ways to sign in. */
   readonly requireFresh?: boolean;
-  /** Returns the path to which a user who must sign in first returns. Default: the page with the form. */
+  /** Returns the path where the user goes after signing in. Default: the page with the form. */
   readonly returnTo?: (request: Request) => string;
 }
 

@@ -1,8 +1,8 @@
 // Formats times and durations for pages and e-mails.
 
 /**
- * Formats a time like `5 Mar 2026, 10:00 UTC`, or in the time zone of a facility. `textWithoutZone` is for tables, and
- * their page names the time zone once. If not `keepsZone`, browser/page.js converts the time to the user's time zone.
+ * Formats a time like `5 Mar 2026, 10:00 UTC`, or in the time zone of a facility. `textWithoutZone` is for tables,
+ * whose page names the time zone once. If not `keepsZone`, browser/page.js converts the time to the user's time zone.
  */
 export const formatTime = (date: Date, timeZone?: string) => {
   const zone = timeZone ?? 'UTC';

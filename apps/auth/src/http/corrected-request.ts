@@ -59,7 +59,7 @@ const yearSeconds = 365 * 24 * 3600;
 export function trustIssuerHost(issuer: string): RequestHandler {
   const { host, protocol } = new URL(issuer);
   return (request, response, next) => {
-    // Express derives the address from X-Forwarded-For and TRUST_PROXY.
+    // Express derives the IP address from X-Forwarded-For and TRUST_PROXY.
     const address = request.ip;
     if (protocol === 'https:') response.setHeader('Strict-Transport-Security', `max-age=${yearSeconds}`);
     request.headers.host = host;

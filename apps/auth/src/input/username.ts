@@ -15,7 +15,7 @@ const maxLength = 1024;
 
 /** PostgreSQL cannot store NUL. */
 const invisible = /[\0\p{Cf}]/gu;
-/** Without the two joiners, which some domains contain. */
+/** Does not match the two joiners, which some domains contain. */
 const invisibleInDomain = /(?![\u200c\u200d])[\0\p{Cf}]/gu;
 
 /** `domainToASCII` would read these characters as parts of a URL. */

@@ -1,5 +1,5 @@
-// Renders the pages for which oidc-provider calls our code: errors that cannot be sent to a client, the sign-out that a
-// client requests (OpenID Connect RP-Initiated Logout 1.0), and the end of the sign-in for a device.
+// Renders the pages that oidc-provider lets our code render: errors that cannot be sent to a client, the sign-out that
+// a client requests (OpenID Connect RP-Initiated Logout 1.0), and the end of the sign-in for a device.
 import type { IncomingMessage } from 'node:http';
 import { type ErrorMessage, errorMessages, wayOn } from '../html/error-page.ts';
 import { type FindLayoutUser, renderPage } from '../html/render.ts';
@@ -101,7 +101,7 @@ export const createProviderPages = (findLayoutUser: FindLayoutUser): ProviderPag
 
   async deviceNotConnected({ reason }, request, response) {
     const { title, text } = deviceMessages[reason];
-    // The user has chosen to deny the access, so this is no error.
+    // The user has chosen to deny the access, so this is not an error.
     const isDenied = reason === 'denied';
     const links = isDenied ? [] : [{ href: routes.code_verification, text: 'Enter a code' }];
     const message = { title, text, links, ...(!isDenied && { tone: 'bad' }) };

@@ -1,4 +1,4 @@
-// Listens to the events of oidc-provider: corrects successful responses, and records the audit trail and error codes.
+// Listens to the events of oidc-provider: corrects successful responses and records the audit trail and error codes.
 import { noteCause, type RequestLocals } from '@bay-booking/service/http/app';
 import type { Response } from 'express';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
@@ -35,7 +35,7 @@ function correctResponses(provider: Provider, audience: string): void {
   });
   provider.on('grant.success', (ctx) => {
     const source = grantSourceOf(ctx);
-    // Without a code or refresh token, the body already has the granted scopes.
+    // If there is no code or refresh token, the body already has the granted scopes.
     if (!source) return;
     const requested = (ctx.oidc.params?.scope as string | undefined) ?? source.scope;
     (ctx.body as Record<string, unknown>).scope = grantedScope(ctx, requested, audience);

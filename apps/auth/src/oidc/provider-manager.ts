@@ -1,4 +1,4 @@
-// Creates the provider, and replaces it when the signing keys change, because a provider reads its keys only once.
+// Creates the provider and replaces it when the signing keys change, because a provider reads its keys only once.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { noteCause } from '@bay-booking/service/http/app';
 import type { Logger } from '@bay-booking/service/logging';

@@ -185,7 +185,7 @@ function createFeatures({ config, resource, pages, audit }: ProviderOptions): No
         resource.checkRequested(requested, ctx.oidc.params?.scope as string | undefined);
         return resource.info(allowedScopes(client), requested);
       },
-      // With `false`, openid and a custom scope would give an opaque token for userinfo.
+      // If it were `false`, openid and a custom scope would give an opaque token for userinfo.
       useGrantedResource: (ctx, model) => hasCustomScope(ctx.oidc.params?.scope ?? model.scope),
     },
   };

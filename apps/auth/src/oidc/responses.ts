@@ -17,8 +17,8 @@ import type { ScopeTable } from './scopes.ts';
 // Web pages do not introspect (docs/behaviour-auth.md, "Errors of the token endpoint" and "Cross-origin requests").
 const crossOriginEndpoints: ReadonlySet<string> = clientPaths.difference(new Set([routes.introspection]));
 
-/** In seconds. A new key signs only after a longer time (`keyPublishDelaySeconds`). */
-const jwksMaxAge = 15;
+/** A new key signs only after a longer time (`keyPublishDelaySeconds`). */
+const jwksMaxAgeSeconds = 15;
 
 /** For the forms of oidc-provider that a script submits. The library adds the hash of the script to `script-src`. */
 const libraryDocumentHeaders = {
@@ -47,7 +47,8 @@ export function registerResponseMiddleware(
     }
     if (clientPaths.has(ctx.path)) finishMachineResponse(ctx, config.issuer, resource.audience);
     if (ctx.status === 503) ctx.set('Retry-After', retryAfter);
-    if (ctx.path === routes.jwks && ctx.status === 200) ctx.set('Cache-Control', `public, max-age=${jwksMaxAge}`);
+    if (ctx.path === routes.jwks && ctx.status === 200)
+      ctx.set('Cache-Control', `public, max-age=${jwksMaxAgeSeconds}`);
     if (discoveryPaths.has(ctx.path) && ctx.status === 200) correctDiscoveryDocument(ctx, scopes);
     // oidc-provider has not served the path or the method.
     if (ctx.status === 404 && !ctx.body) respondToWrongMethod(ctx);
@@ -152,7 +153,7 @@ function correctFailedAuthentication(ctx: KoaContextWithOIDC): void {
 
 /**
  * A web page cannot keep a secret, so only responses to public clients are for web pages. The reference of the Bookings
- * API is a web page in which a reader can enter client credentials.
+ * API is a web page where a reader can enter client credentials.
  */
 function allowOrigin(ctx: KoaContextWithOIDC, audience: string): void {
   const origin = ctx.get('Origin');

@@ -1,4 +1,4 @@
-// Defines the scopes, and decides who may have which combination of scopes (specification, "Scopes").
+// Defines the scopes and decides who may have which combination of scopes (specification, "Scopes").
 import { scopesOf } from '@bay-booking/common/scopes';
 import type { TokenAccess } from '../clients/metadata.ts';
 import type { FacilityRole } from '../facilities/roles.ts';
@@ -41,7 +41,7 @@ export function createScopeTable(scopeBase: string) {
   };
 }
 
-/** The scopes of the Bookings API to which a role at a facility gives a right. */
+/** The scopes of the Bookings API that a role at a facility gives a right to. */
 export const scopesOfRole = (role: FacilityRole, { ofFacilities, schedule }: ScopeTable): readonly string[] =>
   role === 'bookings-manager' ? ofFacilities.filter((scope) => scope !== schedule) : ofFacilities;
 

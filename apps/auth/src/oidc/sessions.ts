@@ -1,23 +1,23 @@
 // Finds, starts and ends the session of a browser in oidc-provider: a user who signs in on our pages is signed in for
-// clients too. Reads and writes our own unsigned cookies, to which the library adds `Secure` if the issuer is an https
-// address.
+// clients too. Reads and writes our own unsigned cookies. The library adds `Secure` to them if the issuer is an https
+// URL.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 import type { BrowserCookies } from '../http/browser-cookies.ts';
 import type { ArtifactStore } from './storage/artifacts.ts';
 import type { EndSession } from './storage/sessions.ts';
 
-/** In seconds since the last use by a client. storage/sessions.ts finds a session for a shorter time. */
-const storedFor = 14 * 24 * 3600;
-/** In seconds since the sign-in. */
-const absoluteLimit = 30 * 24 * 3600;
+/** From the last use by a client. storage/sessions.ts finds a session for a shorter time. */
+const storedForSeconds = 14 * 24 * 3600;
+/** From the sign-in. */
+const absoluteLimitSeconds = 30 * 24 * 3600;
 
 const now = (): number => Math.floor(Date.now() / 1000);
 
 /** The setting `ttl.Session`. `loginTs`, in seconds since 1970, is undefined if nobody is signed in. */
 export function sessionTtl(_ctx: unknown, session: { readonly loginTs?: number | undefined }): number {
   const age = session.loginTs === undefined ? 0 : now() - session.loginTs;
-  return Math.max(1, Math.min(storedFor, absoluteLimit - age));
+  return Math.max(1, Math.min(storedForSeconds, absoluteLimitSeconds - age));
 }
 
 export interface ProvenIdentity {
@@ -77,7 +77,7 @@ export function createProviderSessions(
         httpOnly: true,
         sameSite: 'lax',
         signed: true,
-        maxAge: storedFor * 1000,
+        maxAge: storedForSeconds * 1000,
       });
       return { uid: session.uid, signedInAt };
     },

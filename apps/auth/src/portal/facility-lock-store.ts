@@ -4,8 +4,8 @@ import type { FacilityRole } from '../facilities/roles.ts';
 import { isManaging, type ManagingRole } from './rules.ts';
 
 /**
- * Returns undefined if the user may not manage the facility, or if it is disabled. With the lock, a user cannot make a
- * change with a role that another transaction is revoking, and two owners cannot remove each other.
+ * Returns undefined if the user may not manage the facility, or if it is disabled. While the facility is locked, a user
+ * cannot make a change with a role that another transaction is revoking, and two owners cannot remove each other.
  */
 export async function lockFacilityAs(
   actorId: string,

@@ -56,7 +56,7 @@ export function timeZoneOf(facilities: readonly Pick<FacilityOfAccount, 'timeZon
 export const welcomeNotice = ({ name, role }: Pick<FacilityOfAccount, 'name' | 'role'>): string =>
   `Welcome to ${name}. Your role is ${roleNames[role]}.`;
 
-/** Reads an id from the route. Returns the empty string, which is no id, for a text that cannot be an id. */
+/** Reads an id from the route. Returns the empty string, which is not an id, for a string that cannot be an id. */
 export function idParameter(request: Request, name: string): string {
   const value = String(request.params[name] ?? '');
   return isText(value) ? value : '';

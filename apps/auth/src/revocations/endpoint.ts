@@ -1,4 +1,4 @@
-// Serves the list of revocations, with which resource servers refuse access tokens that have not expired yet
+// Serves the list of revocations, which resource servers need to reject access tokens that have not expired yet
 // (docs/behaviour-auth.md, "Revocation").
 import { hash } from 'node:crypto';
 import { type RequestHandler, Router } from 'express';
@@ -6,10 +6,9 @@ import { importJWK, type JWK, SignJWT } from 'jose';
 import type { RevocationStore } from './store.ts';
 
 export const revocationsPath = '/.well-known/revocations';
-/** In seconds. */
-const lifetime = 60;
-/** A copy that `If-None-Match` confirms is at most this many seconds old. */
-const maxCopyAge = 30;
+const lifetimeSeconds = 60;
+/** The maximum age of a copy that `If-None-Match` confirms. */
+const maxCopyAgeSeconds = 30;
 
 export interface SigningKeys {
   /** The private keys. The current key of an algorithm comes first. */
@@ -29,7 +28,7 @@ export function revocationRoutes(issuer: string, revocations: RevocationStore, {
     const { revoked, last, hasMore } = await revocations.readPage(Number(after));
     const claims = { revoked, last, ...(hasMore && { more: true }) };
     const now = Math.floor(Date.now() / 1000);
-    const version = JSON.stringify([key.kid, claims, Math.floor(now / maxCopyAge)]);
+    const version = JSON.stringify([key.kid, claims, Math.floor(now / maxCopyAgeSeconds)]);
     const etag = `"${hash('sha256', version, 'base64url')}"`;
     response.set({ 'Cache-Control': 'max-age=5', ETag: etag });
     // Express would send the list again if the request also has `Cache-Control: no-cache`, as those of Node.js have.
@@ -41,7 +40,7 @@ export function revocationRoutes(issuer: string, revocations: RevocationStore, {
       .setProtectedHeader({ alg: 'ES256', kid: key.kid, typ: 'revocations+jwt' })
       .setIssuer(issuer)
       .setIssuedAt(now)
-      .setExpirationTime(now + lifetime);
+      .setExpirationTime(now + lifetimeSeconds);
     // A text would get a charset.
     response.type('application/jwt').send(Buffer.from(await token.sign(await importJWK(key as JWK, 'ES256'))));
   };

@@ -39,9 +39,9 @@ export function createAuthorizationFlow({ config, db, providers }: FlowOptions) 
 
   return {
     /**
-     * Stores a new flow and returns the address to which the browser must be redirected. Returns undefined if there is
-     * no such provider, or if it cannot confirm a sign-in. `browserSecret` is the value of the cookie that identifies
-     * the browser at the callback. With `mustSignIn`, an old session at the provider must not be enough.
+     * Stores a new flow and returns the URL that the browser must be redirected to. Returns undefined if there is no
+     * such provider, or if it cannot confirm a sign-in. `browserSecret` is the value of the cookie that identifies the
+     * browser at the callback. If `mustSignIn`, an old session at the provider must not be enough.
      *
      * @throws {Error} if the provider cannot be reached
      */

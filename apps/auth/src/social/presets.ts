@@ -1,8 +1,8 @@
-// Defines the public settings of well-known providers, for which SOCIAL_PROVIDERS_FILE needs only the credentials.
+// Defines the public settings of well-known providers, so that SOCIAL_PROVIDERS_FILE needs only their credentials.
 // docs/social.md lists the limits of each preset.
 
 interface Preset {
-  /** With this setting, the file names another server, whose tokens must not reach the endpoints of the preset. */
+  /** If the file has this setting, it names another server, whose tokens must not reach the endpoints of the preset. */
   readonly replacedBy: string;
   readonly settings: Readonly<Record<string, unknown>>;
 }

@@ -5,7 +5,7 @@ import type { SocialIdentity } from '../accounts/social-identity-store.ts';
 
 /** The settings that all types of providers have. Each type has further settings. */
 export interface CommonSettings {
-  /** As in `acr_values=idp:NAME` and in the callback address. */
+  /** As in `acr_values=idp:NAME` and in the callback URL. */
   readonly name: string;
   /** The name of the provider as users see it. */
   readonly title: string;
@@ -37,7 +37,7 @@ export interface SocialProvider {
   /** Whether the provider can make users sign in again, and says when they did (OpenID Connect Core `max_age`). */
   readonly canConfirm: boolean;
   /**
-   * With `mustSignIn`, the user must sign in again at a provider that `canConfirm`.
+   * If `mustSignIn`, the user must sign in again at a provider that `canConfirm`.
    * @throws {Error} if the provider cannot be reached
    */
   readonly authorizationUrl: (redirectUri: string, secrets: FlowSecrets, mustSignIn?: boolean) => Promise<URL>;
@@ -100,7 +100,7 @@ export function identityFrom(provider: string, claims: Readonly<Record<string, u
     subject,
     name: textOf(claims.name, isName),
     email: textOf(claims.email, isEmailAddress),
-    // Apple sends the text `true` instead of the boolean.
+    // Apple sends the string `true` instead of the boolean.
     emailVerified: claims.email_verified === true || claims.email_verified === 'true',
   };
 }

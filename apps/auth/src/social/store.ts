@@ -6,7 +6,7 @@ import { hashSecret } from '@bay-booking/service/secret-box';
 export interface FlowPurpose {
   /** The interaction of the authorization request. */
   readonly interactionUid: string | null;
-  /** The path of this site to which the user returns, if the user signs in without a client. */
+  /** The path of this site that the user returns to, if the user signs in without a client. */
   readonly returnTo: string | null;
   /** The account of a signed-in user who adds this way to sign in. */
   readonly linkAccountId: string | null;

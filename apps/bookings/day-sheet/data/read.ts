@@ -58,7 +58,7 @@ export async function readOccupancy(day: Day, interval: Interval): Promise<Occup
   return { ...days, timeZone, bays, hours, closures, bookings: new Map(bookings.map((one) => [one.id, one])) };
 }
 
-/** Reads when the bays of the location are free on the days of an interval: at most 32 days, of which none is over. */
+/** Reads when the bays of the location are free on the days of an interval: at most 32 days, none of them over. */
 export async function readGaps(on: BookingsClient, { location }: Day, interval: Interval): Promise<BayGaps[]> {
   const query = { locationIds: [location.id], ...timesOf(daysOf(interval, location.timeZone)), pageSize: 1_000 };
   const found = await on.availability.search(query).toArray();

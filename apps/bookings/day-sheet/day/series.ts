@@ -96,7 +96,7 @@ export function bookingsInScope<Member extends SheetBooking>(
 /** What a change of a booking sets. The metadata stays if it is left out. */
 export type BookingValues = Pick<SheetBooking, 'bayId' | 'userAlias' | 'startDate' | 'endDate' | 'metadata'>;
 
-/** Moves each booking of a group by as many bays and minutes as the changed one, and edits the same fields. */
+/** Moves each booking of a group by as many bays and minutes as the changed one and edits the same fields. */
 export function movedLike(
   original: SheetBooking,
   change: BookingValues,

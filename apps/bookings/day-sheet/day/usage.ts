@@ -8,7 +8,7 @@ export type UsageUnit = 'week' | 'month';
 export const usageDivisions = { day: 'Day', weekday: 'Weekday', hour: 'Hour', bay: 'Bay', client: 'Program' } as const;
 export type UsageDivision = keyof typeof usageDivisions;
 
-/** What the page shows, with the names that these parameters have in its address. */
+/** What the page shows, with the names that these parameters have in its URL. */
 export interface UsageChoice {
   readonly usage: UsageUnit;
   readonly by: UsageDivision;

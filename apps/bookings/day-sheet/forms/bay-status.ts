@@ -1,4 +1,4 @@
-// Shows beside each bay of a form whether the bay is free at the typed time, and chooses the first free bay.
+// Shows beside each bay of a form whether the bay is free at the typed time. Chooses the first free bay.
 import { intervalOf } from '../../src/time/interval.ts';
 import { readOccupancy, trackLatest } from '../data/read.ts';
 import type { Day } from '../day/day.ts';
@@ -60,7 +60,7 @@ export function enableStatuses(
     for (const [index, box] of boxes.entries()) notes[index]?.replaceChildren(textOf(box.value) ?? '');
     for (const [option, name] of names) option.textContent = [name, textOf(option.value)].filter(Boolean).join(' · ');
     const free = statuses.find(({ kind }) => kind === 'free')?.bay.id;
-    // The choice of the page is no edit of the user.
+    // The choice of the page is not an edit of the user.
     if (!isChosen && statuses.length > 0) for (const box of boxes) box.defaultChecked = box.value === free;
   }
 

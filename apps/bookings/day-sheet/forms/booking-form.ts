@@ -105,7 +105,7 @@ export function openNewBooking({ day }: FormContext, initial: ProposedBooking, d
     else notify(when ? `Booked: ${when}.` : 'Booked.');
   }
 
-  /** Shows which times are not free, and offers the others. Returns whether all are free. */
+  /** Shows which times are not free and offers the others. Returns whether all are free. */
   async function showCheck(requested: readonly CreateBooking[]): Promise<boolean> {
     const { conflicts, free } = checkSeries(requested, await findProblems(requested, day), day);
     const count = describeCount(requested, day.timeZone);

@@ -109,7 +109,7 @@ export function openClosure(context: FormContext, original: Closure | NewClosure
     notify(isOver(existing) ? 'The closure was removed.' : 'The bays are open again.');
   }
 
-  /** A link leaves the form, so there are none after bays or times were edited. */
+  /** A link leaves the form, so there are no links after bays or times were edited. */
   function describeBookings(bookings: readonly SheetBooking[], areLinks: boolean): HTMLElement {
     if (bookings.length === 0) return h('p', 'No bookings during this closure.');
     const title = `Bookings in the closed time${bookings.length < maxRead ? '' : ' (there may be more)'}`;

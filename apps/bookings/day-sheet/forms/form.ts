@@ -247,7 +247,7 @@ export function openForm(options: DialogOptions, draft?: FormDraft) {
     setSubmitLabel: (label: string): void => {
       if (submit) submit.textContent = label;
     },
-    /** Fills fields, and submits the form. */
+    /** Fills fields and submits the form. */
     submitWith: (values: FormDraft['values']): void => {
       fill(formElement, values);
       formElement.requestSubmit();

@@ -1,4 +1,4 @@
-// Offers other bays and times after a refusal, and lists times that can be chosen with one tap.
+// Offers other bays and times after a rejection and lists times that can be chosen with one tap.
 import { BookingsApiError } from '@bay-booking/client';
 import { intervalOf, join, timesOf } from '../../src/time/interval.ts';
 import { api } from '../api.ts';
@@ -13,7 +13,7 @@ import { timeValues } from './time-fields.ts';
 
 const takenCodes: readonly string[] = ['BOOK00002', 'BOOK00003'];
 
-/** Returns nothing unless bookings at one time were refused because a bay is not free. `own` is not in the way. */
+/** Returns nothing unless bookings at one time were rejected because a bay is not free. `own` is not in the way. */
 async function findOffers(error: unknown, day: Day, own?: SheetBooking): Promise<TimeChoice[]> {
   if (!(error instanceof RejectedBookings && error.cause instanceof BookingsApiError)) return [];
   const { requested, cause } = error;
@@ -25,7 +25,7 @@ async function findOffers(error: unknown, day: Day, own?: SheetBooking): Promise
   if (!first || problems.length === 0 || !isOneTime) return [];
   const refused = new Set(problems.map(({ contextData }) => requested[Number(contextData.index ?? 0)]?.bayId ?? ''));
   const wanted = { bayIds: requested.map(({ bayId }) => bayId), ...intervalOf(first) };
-  // What cannot be read, for example of more than 32 days, is not offered. The refusal itself says what is wrong.
+  // What cannot be read, for example of more than 32 days, is not offered. The rejection itself says what is wrong.
   const gaps = await readGaps(api, day, wanted).catch(() => []);
   const withOwn = gaps.map(({ bayId, free }) => ({
     bayId,
@@ -38,7 +38,7 @@ async function findOffers(error: unknown, day: Day, own?: SheetBooking): Promise
 export const describeChoice = ({ bayIds, ...interval }: TimeChoice, day: Day): Child[] =>
   listOf(...bayIds.map((id) => bayNameOf(day, id)), rangeOf(timesOf(interval), day));
 
-/** Returns a button for each bay and time that is free instead of what was refused. */
+/** Returns a button for each bay and time that is free instead of what was rejected. */
 export async function offersAfter(
   error: unknown,
   day: Day,
@@ -51,7 +51,9 @@ export async function offersAfter(
   return buttons.length > 0 ? [h('div.offers', h('p', 'Free instead:'), ...buttons)] : [];
 }
 
-/** Shows offers in a form after a refusal, and throws the refusal again. A tap on an offer submits the form with it. */
+/**
+ * Shows offers in a form after a rejection and throws the rejection again. A tap on an offer submits the form with it.
+ */
 export const offerInstead =
   (form: Form, day: Day, own?: SheetBooking) =>
   async (error: unknown): Promise<never> => {

@@ -14,7 +14,7 @@ import {
 import { halfHour, rangeOf } from '../day/time.ts';
 import { type Child, h, listOf, setVariables } from '../dom.ts';
 
-/** The arrow keys move over the grid, so that its entries are no tab stops. */
+/** The arrow keys move over the grid, so that its entries are not tab stops. */
 const createBox = (kind: 'booking' | 'closure', id: string, label: string, ...content: readonly Child[]) =>
   h('button', { type: 'button', class: kind, 'data-id': id, tabindex: -1, 'aria-label': label }, ...content);
 

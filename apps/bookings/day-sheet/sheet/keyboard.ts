@@ -1,4 +1,4 @@
-// Moves a cursor over the grid with the arrow keys, and opens the forms of what is below it. The grid is one tab stop.
+// Moves a cursor over the grid with the arrow keys and opens the forms of what is below it. The grid is one tab stop.
 import type { SheetEntry } from '../day/day.ts';
 import { announce } from '../dom.ts';
 import type { Grid, GridActions, Selection } from './grid.ts';

@@ -29,7 +29,7 @@ export interface SheetOptions {
   /** What was typed before a sign-in. */
   readonly draft: FormDraft | undefined;
   readonly go: (locationId: string, date: string, usage?: UsageChoice) => void;
-  /** Loads the day again, and opens the form again that is open now. */
+  /** Loads the day again and opens the form again that is open now. */
   readonly reload: () => void;
 }
 

@@ -17,8 +17,7 @@ export interface DpopOptions {
   readonly now: () => Date;
 }
 
-/** In seconds. */
-const maxClockDifference = 60;
+const maxClockDifferenceSeconds = 60;
 
 /**
  * `jkt` is the thumbprint of the key that the token is bound to.
@@ -34,7 +33,7 @@ export async function checkProof(
   const { dpop } = headers;
   // Node joins repeated headers to one string, which is not a valid proof.
   if (typeof dpop !== 'string') throw invalid('invalid_dpop_proof', 'The request needs one DPoP proof.');
-  const request = { method, url: baseUrl + url, accessToken: token, maxAge: maxClockDifference, now: now() };
+  const request = { method, url: baseUrl + url, accessToken: token, maxAge: maxClockDifferenceSeconds, now: now() };
   const proof = await verifyDpopProof(dpop, request).catch((error: unknown) => {
     throw error instanceof InvalidDpopProof ? invalid('invalid_dpop_proof', error.message) : error;
   });

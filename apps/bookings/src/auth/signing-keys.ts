@@ -36,9 +36,9 @@ export interface SigningKeysOptions {
 export type IssuerKeys = ReturnType<typeof createSigningKeys>;
 
 /** A removed key must be unknown after a minute: 2 s until auth notices, 15 s in caches, 30 s here. */
-const refreshInterval = 30_000;
+const refreshIntervalMs = 30_000;
 /** While the service has no keys, the loop fetches them at this interval. */
-const checkInterval = 2_000;
+const checkIntervalMs = 2_000;
 
 export function createSigningKeys(options: SigningKeysOptions) {
   const { issuer, jwksUri, logger, onFetchError, timeout = 4_000, unknownKeyInterval = 5_000 } = options;
@@ -100,9 +100,9 @@ export function createSigningKeys(options: SigningKeysOptions) {
     /** Returns a function that stops the refreshes in the background. */
     start: (): (() => Promise<void>) => {
       const run = async () => {
-        if (fetchedAt === undefined || performance.now() - attemptedAt >= refreshInterval) await refresh();
+        if (fetchedAt === undefined || performance.now() - attemptedAt >= refreshIntervalMs) await refresh();
       };
-      const loop = startLoop({ name: 'signing keys', intervalMs: checkInterval, run, logger });
+      const loop = startLoop({ name: 'signing keys', intervalMs: checkIntervalMs, run, logger });
       void loop.wake();
       return loop.stop;
     },

@@ -1,4 +1,4 @@
-// Locks bays, and reads everything that decides whether one can be booked: rules, closures, bookings and holds.
+// Locks bays and reads everything that decides whether one can be booked: rules, closures, bookings and holds.
 import {
   type Database,
   type Queryable,

@@ -1,4 +1,4 @@
-// Describes the endpoints for bookings, and creates a booking. The other handlers are in write.ts and list.ts.
+// Describes the endpoints for bookings and creates a booking. The other handlers are in write.ts and list.ts.
 import { keyedRequest, newResponse } from '@bay-booking/service/idempotency';
 import type { CallerRequest } from '../auth/caller.ts';
 import {

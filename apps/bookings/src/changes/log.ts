@@ -1,4 +1,5 @@
-// Appends to the log of changes, the table booking_change. Totals, the change feed and webhooks are derived from it.
+// Appends to the log of changes, the table booking_change. The change feed, the history and webhooks are derived from
+// it.
 import { send, type Transaction } from '@bay-booking/service/database/database';
 import { timeRange } from '../database/sql.ts';
 

@@ -1,4 +1,4 @@
-// The command `npm run distribute`: distributes the tables over the nodes of a Citus cluster.
+// Implements `npm run distribute -w apps/bookings`: distributes the tables over the nodes of a Citus cluster.
 //
 // On a PostgreSQL without Citus, the command changes nothing. The command must run again after each migration, and can
 // run at any time. While the command copies rows to the nodes, requests that create, change or delete data must wait.

@@ -1,5 +1,5 @@
-// The command `npm run export -- [FILE]`: writes an import file with all facilities, locations and bays to FILE, or to
-// standard output.
+// Implements `npm run export -w apps/bookings -- [FILE]`: writes an import file with all facilities, locations and bays
+// to FILE, or to standard output.
 import { linksBelow } from '@bay-booking/common/links';
 import { exportFile } from '@bay-booking/records/commands';
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';

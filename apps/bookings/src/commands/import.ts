@@ -1,5 +1,5 @@
-// The command `npm run import -- FILE`: imports facilities, locations and bays. If FILE is `-`, the command reads
-// standard input.
+// Implements `npm run import -w apps/bookings -- FILE`: imports facilities, locations and bays. If FILE is `-`, the
+// command reads standard input.
 //
 // The import finds each record by its id and creates or updates it. If one record is invalid, nothing is imported.
 import { linksBelow } from '@bay-booking/common/links';

@@ -1,4 +1,5 @@
-// The command `npm run migrate`: applies the pending migrations. Several hosts can run it at the same time.
+// Implements `npm run migrate -w apps/bookings`: applies the pending migrations. Several hosts can run it at the same
+// time.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { migrate } from '@bay-booking/service/database/migrate';
 import { runCommand } from '@bay-booking/service/lifecycle';

@@ -1,5 +1,5 @@
-// The command `npm run recount`: adds the changes to the log that are missing after bookings were changed outside the
-// service. The service can run meanwhile.
+// Implements `npm run recount -w apps/bookings`: adds the changes that the log lacks after bookings were changed
+// outside the service. The service can run meanwhile.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { runCommand } from '@bay-booking/service/lifecycle';
 import { withDatabase } from '@bay-booking/service/with-database';

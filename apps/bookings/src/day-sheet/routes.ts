@@ -1,4 +1,4 @@
-// Serves the day sheet: a page on which the people at a range see and change their day with the public API.
+// Serves the day sheet: the page where the people at a range see and change their day, through the public API.
 import { readFileSync } from 'node:fs';
 import { findPackageJSON, stripTypeScriptTypes } from 'node:module';
 import { dirname, join, relative } from 'node:path';

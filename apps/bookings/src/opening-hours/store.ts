@@ -1,5 +1,5 @@
-// Reads and writes the opening hours of locations, and keeps their schedules in memory. Browsers load schedule.ts,
-// which therefore cannot import the cache.
+// Reads and writes the opening hours of locations and keeps their schedules in memory. Browsers load schedule.ts, which
+// therefore cannot import the cache.
 import { type Database, query, queryOne, send, transaction } from '@bay-booking/service/database/database';
 import { LRUCache } from 'lru-cache';
 import { lockPlaces } from '../database/locks.ts';

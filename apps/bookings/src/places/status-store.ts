@@ -1,4 +1,4 @@
-// Reads the status of a facility, and records when facilities were last used.
+// Reads the status of a facility and records when facilities were last used.
 import { type Database, query } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { LRUCache } from 'lru-cache';

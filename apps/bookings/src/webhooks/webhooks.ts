@@ -21,8 +21,8 @@ import { type DeliveryOutcome, outcomes, startWorker, type Worker } from './deli
 import { reencryptSecrets } from './reencrypt.ts';
 
 const dayMilliseconds = 86_400_000;
-/** How long ended deliveries are listed, in milliseconds. */
-const deliveryLifetime = 30 * dayMilliseconds;
+/** How long ended deliveries are listed. */
+const deliveryLifetimeMilliseconds = 30 * dayMilliseconds;
 
 interface WebhookOptions extends EndpointServices {
   readonly metrics: Metrics;
@@ -62,7 +62,7 @@ export function connectWebhooks(options: WebhookOptions) {
       {
         name: 'webhook deliveries',
         intervalMs: 900_000,
-        run: () => deliveries.deleteExpired(new Date(now().getTime() - deliveryLifetime)),
+        run: () => deliveries.deleteExpired(new Date(now().getTime() - deliveryLifetimeMilliseconds)),
       },
       { name: 'webhook secrets', intervalMs: 60_000, run: () => reencryptSecrets({ store, secretBox, logger }) },
     ],

@@ -1,4 +1,4 @@
-// Asks the browser for a passkey, and submits its response with the form `data-passkey`. This script runs in the
+// Asks the browser for a passkey and submits its response with the form `data-passkey`. This script runs in the
 // browser, after the library SimpleWebAuthn in the same file.
 const { browserSupportsWebAuthn, browserSupportsWebAuthnAutofill, startAuthentication, startRegistration } =
   globalThis.SimpleWebAuthnBrowser;

@@ -1,4 +1,4 @@
-// Shows the consent page of an authorization request, and stores the decision of the user.
+// Shows the consent page of an authorization request and stores the decision of the user.
 import type { Request, Response } from 'express';
 import { field, fields } from '../../html/forms.ts';
 import type { GrantOwner } from '../../oidc/authorization/consent-grants.ts';
@@ -52,7 +52,7 @@ export function createConsentPage({ site, grants, consents, scopes, audit }: Pag
       await site.show(response, 'consent', data, page);
     },
 
-    /** Stores the decision of the user, and redirects the browser to the authorization endpoint. */
+    /** Stores the decision of the user and redirects the browser to the authorization endpoint. */
     async submit(request: Request, response: Response, interaction: Interaction): Promise<void> {
       const { prompt, accountId, requestedScopes: requested } = interaction;
       const { clientId, kind } = await findClient(interaction);

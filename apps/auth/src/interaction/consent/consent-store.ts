@@ -10,7 +10,7 @@ export interface ConnectedClient {
   readonly since: Date;
 }
 
-/** `sendLogoutTokens` starts to send the queued logout tokens, and does not wait until they are sent. */
+/** `sendLogoutTokens` starts to send the queued logout tokens and does not wait until they are sent. */
 export function createConsentStore({ db, sendLogoutTokens }: { db: Database; sendLogoutTokens: () => void }) {
   return {
     find: ({ accountId, clientId }: GrantOwner): Promise<DecidedScopes | undefined> =>

@@ -31,7 +31,7 @@ const maxLength = 20;
 export function devicePages(services: PageServices): Router {
   const { site, sessions, csrfTokens, userCodeGuard, findDeviceRequest, audit } = services;
 
-  /** Returns the address, and the session or else the browser, for which wrong codes are counted. */
+  /** Returns what wrong codes are counted for: the IP address, and the session or else the browser. */
   const guardKeysOf = async (request: Request, response: Response) => {
     const signedIn = await sessions.current(request, response);
     return { address: request.ip ?? '', session: signedIn?.sessionId ?? csrfTokens.browserOf(request, response) };

@@ -1,5 +1,5 @@
 // Finds and ends the session of a browser. A session consists of the session of oidc-provider, and of our row in
-// `browser_session` with the user agent, the address and the last use, which the page "Your account" shows.
+// `browser_session` with the user agent, the IP address and the last use, which the page "Your account" shows.
 import type { Request, Response } from 'express';
 import type { AccountStore } from '../../accounts/store.ts';
 import type { SignedIn } from '../../html/signed-in.ts';

@@ -1,4 +1,4 @@
-// Issues and checks the device cookie, which marks a browser in which an account has signed in before.
+// Issues and checks the device cookie, which marks a browser that an account has signed in with before.
 //
 // Failed sign-ins in a marked browser have their own count, so nobody else can lock the owner of an account out of it
 // (OWASP, "Slow Down Online Guessing Attacks with Device Cookies"). The cookie signs nobody in. It becomes invalid when

@@ -1,4 +1,4 @@
-// Serves the page to which the link in a confirmation e-mail leads.
+// Serves the page that the link in a confirmation e-mail opens.
 //
 // Opening the link changes nothing, because mail scanners also open links. One button of the page confirms the address.
 // The other one removes every way to sign in to an account that somebody else has registered with the address.

@@ -16,7 +16,7 @@ export interface SessionRow {
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
-/** `sendLogoutTokens` starts to send the queued logout tokens, and does not wait until they are sent. */
+/** `sendLogoutTokens` starts to send the queued logout tokens and does not wait until they are sent. */
 export function createSessionStore({ db, sendLogoutTokens }: { db: Queryable; sendLogoutTokens: () => void }) {
   return {
     findByAccount: (accountId: string): Promise<readonly SessionRow[]> =>

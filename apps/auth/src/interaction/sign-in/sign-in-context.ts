@@ -18,14 +18,14 @@ export const signInPageOf = ({ interactionUid, returnTo }: StoredDestination, op
   interactionUid === null ? signInPath(returnTo ?? '/account', options) : `/interaction/${interactionUid}/sign-in`;
 
 export interface SignInContext {
-  /** The value to which the CSRF tokens of the forms are bound (html/csrf-tokens.ts). */
+  /** The value that the CSRF tokens of the forms are bound to (html/csrf-tokens.ts). */
   readonly csrfContext: string;
   readonly providers: ReturnType<typeof providerLinks>;
   readonly signIn: string;
   readonly register: string;
   /** The path of the form with the button "Cancel", if the page has this button. */
   readonly cancel?: string | undefined;
-  /** The name of the client to which the button "Cancel" returns. */
+  /** The name of the client that the button "Cancel" returns to. */
   readonly cancelDestination?: string | undefined;
   readonly destination?: string | undefined;
   /** Whether a form of the page may redirect to the client or to a social provider (html/response-headers.ts). */

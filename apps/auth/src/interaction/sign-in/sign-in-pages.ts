@@ -231,7 +231,7 @@ export function createSignInPages(services: PageServices) {
   };
 }
 
-/** Returns the signed-in user who must prove their identity again, and has no password. */
+/** Returns the signed-in user who must prove their identity again and has no password. */
 const withoutPassword = ({ reauthenticate }: SignInContext): SignedIn | undefined =>
   reauthenticate && !reauthenticate.account.passwordHash ? reauthenticate : undefined;
 

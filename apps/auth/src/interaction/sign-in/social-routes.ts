@@ -59,7 +59,7 @@ export function createSocialRoutes(services: PageServices) {
     if (purpose.linkAccountId !== null) return response.redirect(303, '/account?done=link-cancelled');
     const query = `cancelled=${encodeURIComponent(name)}`;
     const page = pageWithProviders(purpose);
-    // Without an interaction, the address already contains the parameter `return`.
+    // If there is no interaction, the URL already contains the parameter `return`.
     if (purpose.interactionUid === null) return response.redirect(303, `${page}&${query}`);
     const interaction = await interactions.findByUid(purpose.interactionUid);
     if (interaction.socialProvider === name) return interaction.deny(response, 'the user cancelled at the provider');
@@ -162,7 +162,7 @@ export function createSocialRoutes(services: PageServices) {
   });
   router.get('/social/:name/callback', async (request, response) => {
     const { name } = request.params;
-    // A browser without the cookie has begun no flow, so no flow is found for the empty text.
+    // A browser without the cookie has begun no flow, so no flow is found for the empty string.
     const browserSecret = cookies.get(request, response, cookieName) ?? '';
     const { search } = new URL(request.originalUrl, 'http://local.invalid');
     const result = await authorizationFlow.callback(name, browserSecret, search);

@@ -1,4 +1,4 @@
-// Stores the scopes that a user granted or declined to a client as a grant of oidc-provider, and decides when a request
+// Stores the scopes that a user granted or declined to a client as a grant of oidc-provider. Decides when a request
 // needs no consent page. If declined scopes were not stored, the library would ask for them again.
 import { isLoopback } from '@bay-booking/service/public-address';
 import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider';

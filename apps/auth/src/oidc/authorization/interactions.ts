@@ -47,7 +47,7 @@ export function createInteractions(provider: () => Provider) {
       return describe(provider(), found);
     },
 
-    // For paths to which browsers do not send the cookie. The caller must know that the interaction is of this browser.
+    // For paths that browsers do not send the cookie to. The caller must know that the interaction is of this browser.
     async findByUid(uid: string): Promise<Interaction> {
       const found = await provider().Interaction.find(uid);
       if (!found) throw new InteractionExpired('the interaction is over');

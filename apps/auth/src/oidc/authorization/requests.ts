@@ -48,7 +48,7 @@ function moveAcrValues(query: AuthorizationQuery): AuthorizationQuery {
   const values = (acrValues as string | undefined)?.split(' ').filter((value) => value !== '') ?? [];
   const idp = values.find((value) => value.startsWith(idpPrefix))?.slice(idpPrefix.length);
   const isOpenid = splitScope(String(query.scope ?? '')).includes('openid');
-  // With openid, the library returns the claim `acr` because of the parameter.
+  // If openid is requested, the library returns the claim `acr` because of the parameter.
   const remaining = values.filter((value) => !value.startsWith(idpPrefix) && (value !== twoFactors || isOpenid));
   return {
     ...others,

@@ -88,8 +88,8 @@ function limitRequests(ctx: KoaContextWithOIDC, client: RegisteredClient, limit:
 const maxClients = 10_000;
 
 /**
- * Counts one request under a client id, with the address for a public client. Returns 0 if it is allowed, or else the
- * seconds until a request is allowed again.
+ * Counts one request under a client id, with the IP address for a public client. Returns 0 if it is allowed, or else
+ * the seconds until a request is allowed again.
  */
 export type RateLimit = (clientKey: string) => number;
 

@@ -1,4 +1,4 @@
-// Converts a stored client to the metadata that oidc-provider reads, and reads our own metadata, the scopes and the
+// Converts a stored client to the metadata that oidc-provider reads. Reads our own metadata, the scopes and the
 // redirect URIs from the library's client object.
 import { type ClientMetadata, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import {

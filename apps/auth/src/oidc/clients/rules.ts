@@ -8,7 +8,7 @@ import { type ScopeTable, splitScope } from '../scopes.ts';
 import { fapi2Settings, hasPrivateScheme, type ImportedClient, isPublic, redirectUrisOf } from './stored-client.ts';
 import type { ClientMetadataError, ClientValidator } from './validation.ts';
 
-/** Whether codes are sent to an app on the device of a user, from which anybody can read a secret (RFC 8252). */
+/** Whether codes are sent to an app on a user's device. Anybody can read a secret of such an app (RFC 8252). */
 const isInstalledApp = (metadata: ClientState['metadata']): boolean =>
   redirectUrisOf(metadata).some(
     (uri) => hasPrivateScheme(uri) || (metadata.application_type === 'native' && isLoopback(uri)),
@@ -96,7 +96,7 @@ const metadataOfOtherClients: readonly string[] = [
   'skip_consent',
 ];
 
-/** Without a consent page, only the program itself may be able to get the code (RFC 8252 section 8.6). */
+/** If there is no consent page, only the program itself may be able to get the code (RFC 8252 section 8.6). */
 function findConsentErrors({ metadata, pkce }: ClientState, isDevelopment: boolean): readonly ClientMetadataError[] {
   const refused = (isWrong: boolean, whom: string) => wrong(isWrong, 'skip_consent', `is not for ${whom}`);
   const isOther = (type: unknown): boolean => type !== 'code';

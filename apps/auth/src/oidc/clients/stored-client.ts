@@ -1,4 +1,4 @@
-// Defines a client of an import file, and converts it to the form that is stored and back.
+// Defines a client of an import file and converts it to the form that is stored and back.
 import { isDeepStrictEqual } from 'node:util';
 import { isoTimeOf } from '@bay-booking/common/date-times';
 import { nameSchema, textSchema } from '@bay-booking/common/text';

@@ -115,7 +115,7 @@ function parseMessage(message: string): ClientMetadataError {
   return member !== undefined && reason !== undefined ? { member, reason } : { reason: message };
 }
 
-/** oidc-provider accepts only algorithms for which it has a key. */
+/** oidc-provider accepts only algorithms that it has a key for. */
 async function temporaryKey(alg: string) {
   const { privateKey } = await generateKeyPair(alg, { extractable: true });
   return { ...(await exportJWK(privateKey)), alg, use: 'sig', kid: alg };

@@ -66,7 +66,7 @@ export async function findActive(
   return isOwn && account && !account.isDisabled ? { client, grant, account } : undefined;
 }
 
-/** Without a token in the request, `error` is undefined (RFC 6750 section 3.1). */
+/** If the request has no token, `error` is undefined (RFC 6750 section 3.1). */
 export interface BearerError {
   readonly status: 400 | 401 | 403;
   readonly error?: string;
@@ -194,7 +194,7 @@ export function challengeOf(
     ...(error ? [`error="${error}"`, `error_description="${description}"`] : []),
     ...(scope === undefined ? [] : [`scope="${scope}"`]),
     ...(scheme === 'DPoP' ? [algorithms] : []),
-    // Without a token in the request, the response names both schemes.
+    // If the request has no token, the response names both schemes.
     ...(error === undefined ? [`DPoP realm="${issuer}"`, algorithms] : []),
   ];
   return {

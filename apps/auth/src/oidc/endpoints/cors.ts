@@ -1,4 +1,4 @@
-// Responds to OPTIONS, and lets web pages of other origins use endpoints without cookies (docs/behaviour-auth.md,
+// Responds to OPTIONS and lets web pages of other origins use endpoints without cookies (docs/behaviour-auth.md,
 // "Cross-origin requests").
 import type { RequestHandler } from 'express';
 import { listedPath, methodsOf, openPaths, pagePaths } from '../paths.ts';

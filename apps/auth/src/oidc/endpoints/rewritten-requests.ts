@@ -1,4 +1,4 @@
-// Reads the forms that clients send to the protocol endpoints, and rewrites them for oidc-provider.
+// Reads the forms that clients send to the protocol endpoints and rewrites them for oidc-provider.
 import querystring from 'node:querystring';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { pageHeaders } from '../../html/response-headers.ts';

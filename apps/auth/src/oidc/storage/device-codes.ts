@@ -26,7 +26,7 @@ const retentionSeconds = 600;
 const pendingCondition = `model = 'DeviceCode' and consumed_at is null and account_id is null
   and payload ->> 'error' is null and expires_at > now() + interval '${retentionSeconds} seconds'`;
 
-/** Finds a code by its hash ($1), and records the poll of its client ($2). `for update` makes concurrent polls wait. */
+/** Finds a code by its hash ($1) and records the poll of its client ($2). `for update` makes concurrent polls wait. */
 const pollStatement = `
   with found as (
     select id, payload, expires_at > now() + interval '${retentionSeconds} seconds' as valid, client_id = $2 as own,

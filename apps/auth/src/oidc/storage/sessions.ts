@@ -1,5 +1,5 @@
 // Stores sessions. Requests of one browser often run at the same time, so each writes only the fields that it changed,
-// and does not store a session again that has ended. An idle session is not found, by no page and no endpoint.
+// and does not store a session again that has ended. No page and no endpoint finds an idle session.
 import { type Database, jsonText, type Queryable } from '@bay-booking/service/database/database';
 import { hashSecret } from '@bay-booking/service/secret-box';
 import { type Adapter, type AdapterPayload, Provider } from 'oidc-provider';
@@ -17,7 +17,7 @@ const recordInterval = '1 minute';
 export const isLiveSession = `s.model = 'Session' and s.expires_at > now() and (s.account_id is null
   or coalesce(b.seen_at, to_timestamp((s.payload ->> 'loginTs')::float8)) > now() - interval '${idleLimit}')`;
 
-/** Finds a live session, and records its use. */
+/** Finds a live session and records its use. */
 const findStatement = `
   with found as (
     select s.uid, s.account_id, s.payload

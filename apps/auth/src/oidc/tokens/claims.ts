@@ -154,7 +154,7 @@ export function createFacilitiesClaim(accounts: AccountStore, scopes: ScopeTable
     const granted = splitScope(scope).filter((name) => scopes.ofFacilities.includes(name));
     if (granted.length === 0) return undefined;
     const client = ctx.oidc.client && ownMetadataOf(ctx.oidc.client);
-    // Without an account, a client has access to no facility.
+    // A client that has no account has access to no facility.
     const memberships =
       accountId === undefined ? (client?.memberships ?? []) : await membershipsOfAccount(ctx, accountId, amr);
     const ids = memberships

@@ -6,11 +6,11 @@ import { errors, type Provider, type TokenEndpointGrantContext } from 'oidc-prov
 import type { AuthConfig } from '../../config.ts';
 import type { ArtifactStore } from '../storage/artifacts.ts';
 
-/** In seconds, as in oidc-provider. */
-const maxAge = 300;
+/** As in oidc-provider. */
+const maxAgeSeconds = 300;
 const stepSeconds = 60;
 
-/** All instances share COOKIE_KEYS, and accept each other's nonces. */
+/** All instances share COOKIE_KEYS and accept each other's nonces. */
 export const nonceSecretOf = ({ cookieKeys }: Pick<AuthConfig, 'cookieKeys'>): Buffer =>
   Buffer.from(hkdfSync('sha256', cookieKeys[0] ?? '', '', 'DPoP nonces', 32));
 
@@ -45,7 +45,7 @@ export function createProofVerifier(secret: Buffer, recordFirstUse: RecordFirstU
 
     async verify({ proof, ...request }: ProofRequest) {
       try {
-        return await verifyDpopProof(proof, { ...request, maxAge, isValidNonce: nonces.isValid });
+        return await verifyDpopProof(proof, { ...request, maxAge: maxAgeSeconds, isValidNonce: nonces.isValid });
       } catch (error) {
         if (error instanceof DpopNonceRequired) throw new errors.UseDpopNonce(error.message);
         if (error instanceof InvalidDpopProof) throw new errors.InvalidDpopProof(error.message);
@@ -54,7 +54,7 @@ export function createProofVerifier(secret: Buffer, recordFirstUse: RecordFirstU
     },
 
     isFirstUse: (clientId: string, jti: string): Promise<boolean> =>
-      recordFirstUse(clientId, jti, Date.now() / 1000 + maxAge),
+      recordFirstUse(clientId, jti, Date.now() / 1000 + maxAgeSeconds),
   };
 }
 

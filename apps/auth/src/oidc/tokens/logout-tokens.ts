@@ -69,7 +69,7 @@ export function createLogoutTokenSender(
   };
 }
 
-/** The message of an error may contain the logout address, which may contain a secret. */
+/** The message of an error may contain the logout URL, which may contain a secret. */
 function failureOf(error: Error & { response?: Response; code?: unknown }): LogoutResult {
   if (error.response) return { outcome: 'rejected', status: error.response.status };
   if (error instanceof AddressNotAllowed) return { outcome: 'address_not_allowed' };

@@ -91,7 +91,7 @@ export function acceptanceRoutes(services: PortalServices): Router {
     if (!isInvited(account, invitation)) return show(response, context, { status: 409 });
     const outcome = await acceptances.acceptWithAccount(token, account);
     if ('error' in outcome) return showEndedLink(response, await invitationStore.findByToken(token));
-    // The user has opened a link that was mailed to this address.
+    // The user has opened a link that was mailed to this e-mail address.
     await accounts.verifyEmail(account.id, invitation.email);
     response.redirect(303, await complete(response, context, account.id));
   };
@@ -111,7 +111,7 @@ export function acceptanceRoutes(services: PortalServices): Router {
 
     const outcome = await acceptances.acceptWithNewAccount(token, { name: name || null, ...chosen });
     if ('error' in outcome) {
-      // If an account with this address was created in the meantime, the page now offers to sign in.
+      // If an account with this e-mail address was created in the meantime, the page now offers to sign in.
       return outcome.error === 'username-taken'
         ? show(response, context, { status: 409 })
         : showEndedLink(response, await invitationStore.findByToken(token));

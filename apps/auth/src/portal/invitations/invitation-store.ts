@@ -42,8 +42,7 @@ export type InvitationError =
   | 'too-many';
 export type InvitationChangeError = 'not-permitted' | 'not-open';
 
-/** In seconds. */
-const invitationLifetime = 7 * 24 * 3600;
+const invitationLifetimeSeconds = 7 * 24 * 3600;
 /** The maximum number of members and undecided invitations, so that a page can list all of them. */
 export const maxMembers = 500;
 
@@ -84,7 +83,7 @@ export function createInvitationStore({ db }: { db: Database }) {
        values ($1, $2, $3, $4, $5, $6, $7, now() + make_interval(secs => $8))
        on conflict (id) do update set role = excluded.role, token_sha256 = excluded.token_sha256, sent_at = now(),
          invited_by = excluded.invited_by, expires_at = excluded.expires_at`,
-      [id, facilityId, email, canonicalName(email), role, hashSecret(token), actorId, invitationLifetime],
+      [id, facilityId, email, canonicalName(email), role, hashSecret(token), actorId, invitationLifetimeSeconds],
     );
     return { sent: { ...((await find(facilityId, id, tx)) as Invitation), token } };
   };

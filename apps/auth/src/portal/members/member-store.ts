@@ -104,7 +104,7 @@ export function createMemberStore(options: {
     findFacility: (accountId: string, facilityId: string) =>
       queryOne<FacilityOfAccount>(db, `${facilitiesOfAccount} and f.id = $2`, [accountId, facilityId]),
 
-    /** Returns false if the user is no owner. */
+    /** Returns false if the user is not an owner. */
     setSecondFactorRequired: (facilityId: string, isRequired: boolean, actorId: string): Promise<boolean> =>
       transaction(db, async (tx) => {
         if ((await lockFacilityAs(actorId, facilityId, tx)) !== 'owner') return false;

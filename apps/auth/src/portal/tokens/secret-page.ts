@@ -8,7 +8,7 @@ import { type PortalServices, tokensBreadcrumb } from '../page.ts';
 export interface ShownSecret extends NewSecret {
   readonly name: string;
   readonly access: TokenAccess;
-  /** The seconds for which the old secret still works after a rotation. Undefined for a new token. */
+  /** How many seconds the old secret still works after a rotation. Undefined for a new token. */
   readonly overlap?: number;
   /** In seconds, if the token sets it. */
   readonly accessTokenTtl?: number;

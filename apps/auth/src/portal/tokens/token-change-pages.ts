@@ -25,7 +25,7 @@ const ownTokens = { cancel: '/portal', breadcrumbs: [tokensBreadcrumb] };
 
 type TokenHandler = (request: Request, response: Response, context: TokenContext) => Promise<void>;
 
-/** The choices of a user who rotates a token: the number of seconds for which the old secret still works. */
+/** The choices of a user who rotates a token: how many seconds the old secret still works. */
 const overlaps = [
   {
     value: 0,

@@ -116,7 +116,7 @@ export function createTokenPages(services: PortalServices, secretPage: SecretPag
     const all = await members.findFacilities(account.id);
     const facilities = all.filter(({ isDisabled }) => !isDisabled);
     const ids = facilities.map(({ id }) => id);
-    // With only one facility, there is nothing to choose.
+    // If there is only one facility, there is nothing to choose.
     const ticked = fields(request, 'facility');
     const chosen = ticked.length === 0 && ids.length === 1 ? ids : [...new Set(ticked)];
     const access = accessLevelsAt(facilities).find((level) => level === requestedAccess);

@@ -137,7 +137,7 @@ async function addUserinfo(
 }
 
 interface TokenFacts {
-  /** The client ids of the application to which the token was issued. */
+  /** The client ids of the application that the token was issued to. */
   readonly issuedTo: readonly string[];
   readonly claims: Readonly<Record<string, unknown>>;
 }

@@ -3,7 +3,7 @@ import { NativeTokenError } from '../provider.ts';
 import { requestTimeoutSeconds } from './code-flow.ts';
 
 /**
- * A redirect is an error, because the URL contains the token, which must not reach another address.
+ * A redirect is an error, because the URL contains the token, which must not reach another server.
  *
  * @throws {NativeTokenError} if the endpoint rejects the token, or if its response has no JSON body
  * @throws {Error} if the endpoint does not respond, fails or limits the rate of requests

@@ -11,7 +11,7 @@ import { bookedRange } from '../storage/columns.ts';
 
 interface Filter {
   readonly schema: object;
-  /** SQL in which placeholders stand for the value, or for an array of values. */
+  /** SQL with placeholders for the value, or for an array of values. */
   readonly condition: (size: Size) => string;
   /** The members of the criteria whose values the placeholders stand for; they repeat. Default: the filter itself. */
   readonly parameters?: readonly string[];

@@ -1,7 +1,7 @@
 // Reads and writes bookings.
 //
 // Every write is one transaction: it locks the affected bays, looks, decides and writes. All transactions lock rows in
-// the same order: idempotency key, bays by facility and id, bookings, holds, external booking ids.
+// the same order (docs/decisions.md, "Double bookings").
 import {
   type Database,
   errorCode,
@@ -58,7 +58,7 @@ export interface Writes {
   readonly sender: { readonly caller: Caller; readonly requestId: string };
   /** The response to store. Undefined if the request had no Idempotency-Key. */
   readonly response?: NewResponse | undefined;
-  /** Whether only conflicts are found. External ids of other facilities are then none, because nothing is booked. */
+  /** Whether only conflicts are looked for. External ids of other facilities are then not reported. */
   readonly dryRun?: boolean | undefined;
 }
 

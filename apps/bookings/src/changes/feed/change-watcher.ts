@@ -24,7 +24,7 @@ export interface ChangeWatcherOptions {
 export type ChangeWatcher = ReturnType<typeof createChangeWatcher>;
 
 const pollMilliseconds = 500;
-/** Every waiting request keeps an HTTP connection open, and an instance has at most MAX_CONNECTIONS of them. */
+/** Every waiting request keeps an HTTP connection open, and an instance has at most 5000 of them. */
 const maxWaiters = 2_500;
 /** Is less than half of `maxWaiters`, so that an owner with many facilities cannot take the places of all others. */
 const maxWaitersPerOwner = 1_200;

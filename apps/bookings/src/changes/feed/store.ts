@@ -40,7 +40,7 @@ export interface LogPage {
   readonly hasMore: boolean;
 }
 
-// FeedChange numbers are read as float8, because pg returns a bigint as a string.
+// Change numbers are read as float8, because pg returns a bigint as a string.
 const headsStatement = `select id as "facilityId", change_number::float8 as "changeNumber",
   exists (
     select from booking_change where booking_change.facility_id = facility.id and number is null

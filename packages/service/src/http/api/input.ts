@@ -226,7 +226,7 @@ function parseJson(bytes: Uint8Array, bodyError: BodyError): unknown {
   }
 }
 
-/** `kept` are fields in which an empty string is a value. */
+/** `kept` are fields that may have an empty string as value. */
 export function withoutEmptyTexts(fields: Readonly<Record<string, unknown>>, kept: readonly string[] = []) {
   return Object.fromEntries(Object.entries(fields).filter(([name, value]) => value !== '' || kept.includes(name)));
 }
