@@ -400,7 +400,7 @@ create table outbox (
   target text not null,
   -- Of an e-mail, the person whose name it contains, besides its recipient. Of a logout token, the person signed out.
   account_id text,
-  -- Of an e-mail (username_key in account).
+  -- The recipient of an e-mail, as username_key in account.
   recipient_key text,
   -- An e-mail is encrypted with KEY_ENCRYPTION_KEY.
   payload jsonb not null,
@@ -583,7 +583,7 @@ create table audit_event (
   client_id text,
   facility_id text,
   address text,
-  -- Of `email` in `detail`.
+  -- The key of `email` in `detail`, as username_key in account.
   email_key text,
   -- `operator` is the client of the management API, or `import`.
   detail jsonb not null default '{}'

@@ -112,7 +112,7 @@ export interface Endpoint<Caller = unknown> {
   readonly tableField?: string;
   /** The default `contextData` of this endpoint's errors. */
   readonly errorContext?: Readonly<Record<string, unknown>>;
-  /** Finds the `contextData` of an error of a body that cannot be read. Default: `errorContext`. */
+  /** Finds the `contextData` of the error, if the body cannot be read. Default: `errorContext`. */
   readonly findErrorContext?: (
     request: Pick<EndpointRequest<unknown, unknown, Caller>, 'params' | 'caller'>,
   ) => Promise<Readonly<Record<string, unknown>>>;

@@ -35,7 +35,7 @@ export function readQueryString(text: string, properties: Properties): Record<st
 }
 
 interface GivenValues {
-  /** Of the name without brackets. */
+  /** The values of the name without brackets. */
   readonly whole: string[];
   /** What the brackets contain, and the value. */
   readonly bracketed: [key: string, value: string][];

@@ -16,7 +16,7 @@ const noInvisible = 'must not contain control characters, also none for the dire
 
 export const textFormats = {
   text: { pattern: `^[^${controls}]*$`, hint: noControls },
-  /** Also contains line breaks. */
+  /** May contain line breaks. */
   note: { pattern: '^[^\\u0000]*$', hint: unstorable },
   /** What people see on pages. */
   name: { pattern: `^[^${ofName}]*$`, hint: noInvisible },

@@ -92,7 +92,7 @@ const allowLongTransaction = `select set_config(name, value, true) from (values 
   ('statement_timeout', '60s'), ('lock_timeout', '60s'), ('idle_in_transaction_session_timeout', '60s'))
   setting (name, value) where exists (select from pg_settings s where s.name = setting.name)`;
 
-/** A row of the result of an import. */
+/** What an import has done with one record. */
 interface ResultRow {
   readonly path: string;
   readonly action: RecordOutcome['action'] | 'error';

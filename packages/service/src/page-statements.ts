@@ -1,4 +1,4 @@
-// Reads one page of the rows of a static statement, and their total. Builds the conditions of filters.
+// Reads one page of what a static statement finds, and the total. Builds the conditions of filters.
 import { type PageRequest, readPage } from '@bay-booking/common/page';
 import { type Queryable, query, queryOne } from './database/database.ts';
 

@@ -28,7 +28,7 @@ export const revocationIdsOf = ({ tokenId, clientId, grantId, subject, facilitie
 
 type RightKind = 'client' | 'client-access' | 'grant' | 'account' | 'access' | 'facility';
 
-/** Returns the SQL expression of the id of a right. `columns` are the columns that follow the kind of the right. */
+/** Returns the SQL expression for the id of a right. `columns` are the columns that follow the kind of the right. */
 export const revocationIdInSql = (kind: RightKind, ...columns: readonly string[]) => {
   const right = [`'${kind}'`, ...columns].join(" || ' ' || ");
   return `translate(encode(sha256(convert_to(${right}, 'UTF8')), 'base64'), '+/=', '-_')`;

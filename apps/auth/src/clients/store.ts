@@ -14,7 +14,7 @@ export interface ActiveClient extends StoredClient {
 
 /** The SQL condition that the client `c` is neither disabled nor expired. */
 export const isActiveClient = 'c.disabled_at is null and (c.expires_at is null or c.expires_at > now())';
-/** The SQL of the beginning of the lifetime of the client `c`. */
+/** The SQL of the time when the lifetime of the client `c` began. */
 export const lifetimeBegan = 'coalesce(c.renewed_at, c.created_at)';
 /** The SQL condition that the secret `s` has not expired. */
 export const isActiveSecret = 's.expires_at is null or s.expires_at > now()';

@@ -190,7 +190,7 @@ export function actionEndpoints(
         const event = { kind: 'client.secret-rotated', clientId: id, ...(accountId !== null && { accountId }) };
         return {
           body: { client_id: id, client_secret: clientSecret },
-          // Of a personal access token, the lifetime begins anew.
+          // The lifetime of a personal access token begins anew.
           events: [{ ...event, detail: { changed: ['client_secret', ...(client.expiresAt ? ['expiresAt'] : [])] } }],
         };
       },

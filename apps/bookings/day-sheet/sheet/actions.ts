@@ -94,7 +94,7 @@ export function createActions(day: Day, { scopes, subject }: Me, reload: () => v
   return { contextNow, open, choose, openEmpty, walkIn: walkInButton, editing, report, restore };
 }
 
-/** By the kinds of drafts. */
+/** The form to open, by the kind of the draft. */
 const restorable = {
   new: openNewBooking,
   find: (context: FormContext, _original: unknown, draft: FormDraft) => openFindTime(context, draft),

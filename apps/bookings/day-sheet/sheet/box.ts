@@ -46,7 +46,7 @@ export function drawBooking(booking: SheetBooking, day: Day): HTMLElement {
     'span.inside',
     h('strong', { dir: 'auto' }, name),
     ' ',
-    // In a narrow box of one line, the name has the room of the end.
+    // In a narrow box of one line, the name takes the place of the end.
     h('bdi', range.slice(0, dash), h('span.until', range.slice(dash))),
     ' ',
     attendance,

@@ -14,7 +14,7 @@ export interface Schedule {
   isOpenThroughout(interval: Interval): boolean;
 }
 
-/** Of a location without opening hours. */
+/** The schedule of a location that has no opening hours. */
 export const alwaysOpen: Schedule = {
   openDuring: (interval) => [interval],
   isOpenThroughout: () => true,

@@ -20,11 +20,11 @@ const collections = { facility: 'facilities', location: 'locations', bay: 'bays'
 /** The table of one kind of record. */
 export interface PlaceTable<R> {
   readonly table: PlaceName;
-  /** Those of the record. */
+  /** The columns of the record. */
   readonly columns: string;
   /** Default: the row itself. */
   readonly recordOf?: (row: R) => R;
-  /** Of the filters of the list (packages/service/src/page-statements.ts). */
+  /** The conditions of the list, by filter (packages/service/src/page-statements.ts). */
   readonly conditions: Readonly<Record<string, string>>;
   /** Writes the records $2 of the facility $1. */
   readonly write: string;

@@ -246,7 +246,7 @@ const bayKind = (hrefOf: (path: string) => string): RecordKind<BayRecord> => ({
     });
     const { outcomes, rows, facilityOf } = await upsertInside<BayRecord>(tx, bays, records, context, complete);
     for (const { after } of toWrite(outcomes)) {
-      // Also of a bay that was removed, whose past bookings move with it.
+      // The past bookings of a removed bay move with it too.
       const old = rows.get(after.id)?.record.locationId;
       if (old !== undefined && old !== after.locationId)
         send(tx, moveBookings, [facilityOf(after), after.id, after.locationId]);

@@ -36,7 +36,7 @@ interface Usage {
   readonly by: Division;
   readonly interval: Interval;
   readonly timeZone: string;
-  /** In the order of their items. */
+  /** The bays in the order of their items. */
   readonly bays: readonly UsedBay[];
   readonly rows: readonly UsedRow[];
 }

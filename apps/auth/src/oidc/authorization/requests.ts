@@ -27,7 +27,7 @@ const levelOf = (acrValues: unknown): string | undefined =>
     .split(' ')
     .find((value) => value === oneFactor || value === twoFactors);
 
-/** Also if the client is registered with `default_acr_values`. */
+/** Whether the request, or `default_acr_values` of its client, asks for two factors. */
 export const needsTwoFactors = (params: Readonly<Record<string, unknown>> = {}): boolean =>
   params[mfaParameter] !== undefined || levelOf(params.acr_values) === twoFactors;
 

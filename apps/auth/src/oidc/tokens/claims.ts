@@ -128,7 +128,7 @@ export interface TokenOfFacilities {
   readonly scope?: string | undefined;
   /** Undefined for client_credentials. */
   readonly accountId?: string | undefined;
-  /** Of the sign-in of the user. */
+  /** How the user signed in. Undefined for client_credentials. */
   readonly amr?: readonly string[] | undefined;
 }
 

@@ -33,7 +33,7 @@ interface InviteForm extends FormState {
   readonly role?: string | undefined;
 }
 
-/** Of a form without the field. */
+/** The role if the request names none. */
 const defaultRole: InvitableRole = 'bookings-manager';
 
 /** The texts that confirm a change of members and invitations. The query parameter `notice` is the key of a text. */

@@ -46,7 +46,7 @@ const invitationLifetimeSeconds = 7 * 24 * 3600;
 /** The maximum number of members and undecided invitations, so that a page can list all of them. */
 export const maxMembers = 500;
 
-/** The SQL of the state of the invitation `i`. */
+/** The SQL expression for the state of the invitation `i`. */
 const invitationState = `case when i.accepted_at is not null then 'accepted'
   when i.withdrawn_at is not null then 'withdrawn' when i.expires_at <= now() then 'expired' else 'open' end`;
 

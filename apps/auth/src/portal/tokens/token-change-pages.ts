@@ -15,9 +15,9 @@ import { allDisabled, tokenNameOf, tokenPath, toOwnTokens } from './token-pages.
 interface TokenContext {
   readonly signedIn: SignedIn;
   readonly token: PersonalAccessToken;
-  /** Those of the token. */
+  /** The facilities of the token. */
   readonly facilities: readonly FacilityOfAccount[];
-  /** That of all facilities of the account. */
+  /** The time zone that all facilities of the account share. */
   readonly timeZone: string | undefined;
 }
 

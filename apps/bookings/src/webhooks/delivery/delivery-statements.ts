@@ -7,7 +7,7 @@ import { isDisabledFacility } from '../disabled-store.ts';
  */
 const maxWaitingPings = 100;
 
-/** Those of a webhook. */
+/** The disabled facilities of a webhook. */
 const disabledFacilities = `array(
   select facility_id from unnest(facility_ids) as facility (facility_id) where ${isDisabledFacility('facility_id')})`;
 
