@@ -2,7 +2,7 @@
 -- instances share.
 --
 -- facility_id leads the keys, so that Citus can keep all rows of a facility on one node (src/database/distribution.ts).
--- Until version 1.0.0 is tagged, changes edit this file (docs/how-to-add.md).
+-- Until version 1.0.0 is tagged, changes edit this file (CONTRIBUTING.md, "Migrations").
 create extension if not exists btree_gist;
 create extension if not exists btree_gin;
 
