@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { read } from '@bay-booking/testkit/repository';
+import { eventually } from '@bay-booking/testkit/wait';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { baseBackup, writeSignalFile } from './support/base-backup.ts';
 import {
@@ -20,7 +21,7 @@ import { keyEncryptionKey, runCommand } from './support/commands.ts';
 import type { Instance } from './support/instance.ts';
 import { printMeasurements, recordMeasurement } from './support/measurements.ts';
 import { getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
-import { eventually, timed } from './support/wait.ts';
+import { timed } from './support/wait.ts';
 
 let system: TestSystem;
 let auth: Instance;

@@ -10,7 +10,9 @@ import { cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join as pathOf } from 'node:path';
 import { migrate } from '@bay-booking/service/database/migrate';
+import { queryOnce } from '@bay-booking/testkit/database';
 import { findCitus } from '@bay-booking/testkit/programs';
+import { eventually } from '@bay-booking/testkit/wait';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import pg from 'pg';
 import { callApi } from './support/api.ts';
@@ -18,7 +20,6 @@ import { expectAvailabilityAndHolds, expectChanges } from './support/availabilit
 import { type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
 import { type CitusDatabase, distribute, startCitusDatabase } from './support/citus-database.ts';
 import { nodeEnvironment, runCommand } from './support/commands.ts';
-import { queryOnce } from './support/database-server.ts';
 import type { Instance } from './support/instance.ts';
 import { printMeasurements, recordLoad } from './support/measurements.ts';
 import {
@@ -27,7 +28,7 @@ import {
   stopLoadAndExpectNoLostOrDoubleBookings,
   type TestSystem,
 } from './support/test-system.ts';
-import { eventually, timed, timeUntil } from './support/wait.ts';
+import { timed, timeUntil } from './support/wait.ts';
 import { webhookEnvironment } from './support/webhook-receiver.ts';
 
 // The tests wait for conditions. On busy cores, a condition can take minutes.

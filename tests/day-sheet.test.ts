@@ -1,6 +1,7 @@
 // Tests the day sheet, the page /day of bookings, in Chromium: what its users see and do, and what the page must not
 // do. The rules of the page have unit tests in apps/bookings/day-sheet/day/.
 import { findViolations, type Locator, overflowsHorizontally, saveScreenshot } from '@bay-booking/testkit/browser';
+import { eventually } from '@bay-booking/testkit/wait';
 import { afterEach, expect, test } from '@jest/globals';
 import { describeInChromium } from './support/browser-system.ts';
 import {
@@ -26,7 +27,6 @@ import {
   tall,
 } from './support/day-sheet-page.ts';
 import { allow, signIn, useDaySheet } from './support/day-sheet-system.ts';
-import { eventually } from './support/wait.ts';
 
 describeInChromium('the day sheet', () => {
   const system = useDaySheet();

@@ -5,10 +5,10 @@ import { promisify } from 'node:util';
 import { freePort } from '@bay-booking/postgres/ports';
 import { findViolations, launchChromium, overflowsHorizontally, viewports } from '@bay-booking/testkit/browser';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { eventually } from '@bay-booking/testkit/wait';
 import { describe, expect, test } from '@jest/globals';
 import { describeInChromium } from './support/browser-system.ts';
 import { useSystem } from './support/npm-start.ts';
-import { eventually } from './support/wait.ts';
 
 const demoPort = await freePort();
 const demo = `http://localhost:${demoPort}`;
@@ -122,7 +122,7 @@ describe('the demo page', () => {
     const name = 'Ada <b>Fairway</b>';
     await browser.send(form, { name, username: 'ada@fairway.example', password: 'seven unusual lamps' });
     const hasMail = async () => (await browser.open(`${demo}/mail`)).html.includes('To ada@fairway.example');
-    await eventually(hasMail, 50_000);
+    await eventually(hasMail);
     const page = await browser.open(`${demo}/mail`);
     expect(page.html).not.toContain('<b>');
     const link = page.links.find(({ href }) => href.startsWith(`${system.auth}/`));

@@ -2,12 +2,13 @@
 // public keys that it has cached, never return a 500, and recover without an operator. Failures of the JWKS endpoint
 // alone: apps/bookings/test/access-token.test.ts. FAULT_REPORT=1 prints the measurements.
 import { useFixture } from '@bay-booking/testkit/fixture';
+import { eventually } from '@bay-booking/testkit/wait';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { book, nextBooking } from './support/booking-load.ts';
 import type { Instance } from './support/instance.ts';
 import { printMeasurements, recordMeasurement } from './support/measurements.ts';
 import { bookOnce, getToken, skewedClock, startTestSystem } from './support/test-system.ts';
-import { eventually, timeUntil } from './support/wait.ts';
+import { timeUntil } from './support/wait.ts';
 
 const system = useFixture(startTestSystem);
 let auth: Instance;

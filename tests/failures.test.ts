@@ -6,6 +6,8 @@
 // FAULT_REPORT=1 prints the measurements for the table in docs/operations/runbook.md.
 import { closeSync, openSync } from 'node:fs';
 import { findCitus } from '@bay-booking/testkit/programs';
+import type { TcpProxy } from '@bay-booking/testkit/tcp-proxy';
+import { eventually } from '@bay-booking/testkit/wait';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import pg from 'pg';
 import { book, type Load, nextBooking, startLoad, waitForBookings } from './support/booking-load.ts';
@@ -13,7 +15,6 @@ import { startDistributedDatabase } from './support/citus-database.ts';
 import type { StoppableDatabase } from './support/database-server.ts';
 import type { Instance } from './support/instance.ts';
 import { printMeasurements, recordLoad } from './support/measurements.ts';
-import type { TcpProxy } from './support/tcp-proxy.ts';
 import {
   bookOnce,
   getToken,
@@ -22,7 +23,7 @@ import {
   stopLoadAndExpectNoLostOrDoubleBookings,
   type TestSystem,
 } from './support/test-system.ts';
-import { eventually, timed, timeUntil } from './support/wait.ts';
+import { timed, timeUntil } from './support/wait.ts';
 
 // The tests wait for conditions. On busy cores, a condition can take minutes.
 jest.setTimeout(300_000);

@@ -9,11 +9,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePorts } from '@bay-booking/postgres/ports';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
+import { queryOnce } from '@bay-booking/testkit/database';
 import { findPgDump, findPsql } from '@bay-booking/testkit/programs';
 import { read, root, shellBlocks } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { nodeEnvironment } from './support/commands.ts';
-import { queryOnce } from './support/database-server.ts';
 
 /** Returns the text of a section of a page in docs/operations. */
 const sectionOf = (page: string, title: string): string =>

@@ -3,14 +3,7 @@
 // begins where the previous one ended. axe checks the accessibility of the pages.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import {
-  findOverflowingWidths,
-  findViolations,
-  type Page,
-  saveScreenshot,
-  type Viewport,
-  viewports,
-} from '@bay-booking/testkit/browser';
+import { expectAccessible, type Page, type Viewport, viewports } from '@bay-booking/testkit/browser';
 import { type SmtpSink, startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { callApi } from './support/api.ts';
@@ -20,18 +13,9 @@ const newcomer = 'site@partner.example';
 const password = 'seven unusual lamps';
 
 let checkedPages = 0;
-/**
- * Checks that a page fits into all widths, and its accessibility at one width and scheme, which the pages take in turn.
- */
-async function checkPage(page: Page, name: string): Promise<void> {
-  expect({ name, widths: await findOverflowingWidths(page) }).toEqual({ name, widths: [] });
-  const { width, scheme } = viewports[checkedPages++ % viewports.length] as Viewport;
-  await page.setViewportSize({ width, height: 900 });
-  await page.emulateMedia({ colorScheme: scheme });
-  expect({ name, width, violations: await findViolations(page) }).toEqual({ name, width, violations: [] });
-  await saveScreenshot(page, `portal-${name}-${width}-${scheme}`);
-  await page.setViewportSize({ width: 1280, height: 900 });
-}
+/** Checks a page in one viewport, which the pages take in turn. */
+const checkPage = (page: Page, name: string): Promise<void> =>
+  expectAccessible(page, `portal-${name}`, [viewports[checkedPages++ % viewports.length] as Viewport]);
 
 async function signIn(page: Page, portal: string, username: string, secret: string): Promise<void> {
   await page.goto(portal);

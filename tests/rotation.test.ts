@@ -2,12 +2,12 @@
 // keys"). Clients get tokens and create bookings with them while the operator's command rotates the keys.
 import { setTimeout as pause } from 'node:timers/promises';
 import { useFixture } from '@bay-booking/testkit/fixture';
+import { eventually } from '@bay-booking/testkit/wait';
 import { beforeAll, expect, test } from '@jest/globals';
 import { decodeProtectedHeader } from 'jose';
 import { keyEncryptionKey, runCommand } from './support/commands.ts';
 import type { Instance } from './support/instance.ts';
 import { bookOnce, getToken, startTestSystem } from './support/test-system.ts';
-import { eventually } from './support/wait.ts';
 
 /**
  * Lets the new keys sign 25 s earlier than the 30 s after their publication. Each instance reads the key table every

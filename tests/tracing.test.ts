@@ -1,16 +1,15 @@
 // Tests that an OpenTelemetry collector receives the spans of requests to both services. The spans must belong to the
 // trace of the caller and contain no secrets.
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { useFixture } from '@bay-booking/testkit/fixture';
+import { serveHttp } from '@bay-booking/testkit/http-server';
+import { eventually } from '@bay-booking/testkit/wait';
+import { startWebhookReceiver, type WebhookReceiver } from '@bay-booking/testkit/webhook-receiver';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { callApi } from './support/api.ts';
 import type { Instance } from './support/instance.ts';
 import { bookOnce, getToken, startTestSystem } from './support/test-system.ts';
-import { eventually } from './support/wait.ts';
-import { startWebhookReceiver, type WebhookReceiver, webhookEnvironment } from './support/webhook-receiver.ts';
+import { webhookEnvironment } from './support/webhook-receiver.ts';
 
 interface Span {
   readonly name: string;
@@ -32,33 +31,31 @@ const spans: (Span & { readonly service: unknown })[] = [];
 /** Returns the value of an attribute. OTLP writes a value as an object, for example `{ stringValue: 'auth' }`. */
 const attributeOf = (attributes: Span['attributes'], name: string): unknown =>
   Object.values(attributes.find(({ key }) => key === name)?.value ?? {})[0];
-const collector = createServer(async (request, response) => {
-  const { resourceSpans } = (await json(request)) as TracesDocument;
-  for (const { resource, scopeSpans } of resourceSpans)
-    for (const span of scopeSpans.flatMap((scope) => scope.spans))
-      spans.push({ ...span, service: attributeOf(resource.attributes, 'service.name') });
-  response.setHeader('Content-Type', 'application/json').end('{}');
-});
+const collector = useFixture(() =>
+  serveHttp(async (request, response) => {
+    const { resourceSpans } = (await json(request)) as TracesDocument;
+    for (const { resource, scopeSpans } of resourceSpans)
+      for (const span of scopeSpans.flatMap((scope) => scope.spans))
+        spans.push({ ...span, service: attributeOf(resource.attributes, 'service.name') });
+    response.setHeader('Content-Type', 'application/json').end('{}');
+  }),
+);
 const system = useFixture(startTestSystem);
 let bookings: Instance;
 let token: string;
 let receiver: WebhookReceiver;
 beforeAll(async () => {
-  await once(collector.listen(0, '127.0.0.1'), 'listening');
   const auth = await system.startAuth(tracing('auth'));
   bookings = await system.startBookings({ ...tracing('bookings'), ...webhookEnvironment });
   token = await getToken(auth.base);
   receiver = await startWebhookReceiver();
 });
-afterAll(async () => {
-  await receiver?.close();
-  collector.close();
-});
+afterAll(() => receiver?.close());
 
 /** The variables with which an instance sends its spans to the collector, under the name `service`. */
 const tracing = (service: string) => ({
   NODE_OPTIONS: '--import @bay-booking/tracing/register',
-  OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
+  OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
   OTEL_SERVICE_NAME: service,
 });
 

@@ -4,29 +4,29 @@ import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { migrate } from '@bay-booking/service/database/migrate';
+import { queryOnce } from '@bay-booking/testkit/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
+import { eventually } from '@bay-booking/testkit/wait';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { callApi } from './support/api.ts';
 import { type Load, startLoad, waitForBookings } from './support/booking-load.ts';
 import { type BookingWriters, startBookingWriters } from './support/booking-writers.ts';
 import { runCommand } from './support/commands.ts';
-import { queryOnce } from './support/database-server.ts';
 import { startFeedReader } from './support/feed-reader.ts';
 import type { Instance } from './support/instance.ts';
 import { checkOutPreviousRelease, type PreviousRelease } from './support/previous-release.ts';
 import { getToken, startTestSystem, stopLoadAndExpectNoLostOrDoubleBookings } from './support/test-system.ts';
-import { eventually } from './support/wait.ts';
 import {
+  type BookingReceiver,
   type LatestEvent,
-  startWebhookReceiver,
-  type WebhookReceiver,
+  startBookingReceiver,
   webhookEnvironment,
 } from './support/webhook-receiver.ts';
 
 const system = useFixture(startTestSystem);
 let load: Load;
 let writers: BookingWriters | undefined;
-const receivers: WebhookReceiver[] = [];
+const receivers: BookingReceiver[] = [];
 /** The folder with the migrations of the simulated next release. */
 let nextRelease: string;
 let token: string;
@@ -116,7 +116,7 @@ afterAll(() => previous?.remove());
     const call = <Body>(method: string, path: string, body?: object) =>
       callApi<Body>(addresses[0] as string, token, method, path, body);
 
-    const receiver = await startWebhookReceiver();
+    const receiver = await startBookingReceiver();
     receivers.push(receiver);
     const webhook = await call<{ id: string; secret: string }>('POST', '/api/webhooks', { url: receiver.url });
     receiver.setSecret(webhook.body.secret);

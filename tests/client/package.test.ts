@@ -190,7 +190,7 @@ describe('the package in a browser', () => {
         expect(await page.evaluate(script)).toEqual(['BookingsApiError', 'ERR00404', true]);
       } finally {
         await browser.close();
-        server.close();
+        await server.close();
       }
     },
   );

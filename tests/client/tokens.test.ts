@@ -5,12 +5,12 @@ import {
   BookingsTokenError,
   createBookingsClient,
 } from '@bay-booking/client';
+import { eventually } from '@bay-booking/testkit/wait';
 import { describe, expect, jest, test } from '@jest/globals';
 import { decodeJwt, exportJWK, generateKeyPair } from 'jose';
 import { northToken, useClientSystem } from '../support/client-system.ts';
 import { runCommand } from '../support/commands.ts';
 import { getToken } from '../support/test-system.ts';
-import { eventually } from '../support/wait.ts';
 
 const system = useClientSystem();
 

@@ -1,11 +1,11 @@
 // Checks availability, holds, closures, the change feed and webhooks. The tests with a replica, a connection pooler or
 // Citus share these checks. The next response of another instance must contain each change that an instance has
 // written.
+import { eventually } from '@bay-booking/testkit/wait';
 import { expect } from '@jest/globals';
 import { callApi } from './api.ts';
 import { nextBooking } from './booking-load.ts';
-import { eventually } from './wait.ts';
-import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
+import { type BookingReceiver, startBookingReceiver } from './webhook-receiver.ts';
 
 export interface Instances {
   /** The address of the instance that gets all writes, except bookings that use a hold or must be rejected. */
@@ -59,7 +59,7 @@ export async function expectAvailabilityAndHolds({ writer, reader, token }: Inst
 
 export async function expectChanges(instances: Instances): Promise<void> {
   const { writer, token } = instances;
-  const receiver = await startWebhookReceiver();
+  const receiver = await startBookingReceiver();
   try {
     const { status, body: webhook } = await callApi<{ id: string; secret: string }>(
       writer,
@@ -78,7 +78,7 @@ export async function expectChanges(instances: Instances): Promise<void> {
 }
 
 /** Creates 20 bookings and deletes the first one. The feed and the webhook must report each change. */
-async function expectEveryChangeReported({ writer, reader, token }: Instances, receiver: WebhookReceiver) {
+async function expectEveryChangeReported({ writer, reader, token }: Instances, receiver: BookingReceiver) {
   let next = '/api/booking-changes?limit=1000';
   const readPage = async (): Promise<readonly object[]> => {
     const { status, body } = await callApi<{ items: object[]; next: string }>(reader, token, 'GET', next);

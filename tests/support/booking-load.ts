@@ -1,9 +1,10 @@
 // Creates bookings in a loop while a test makes a part of the system fail. Several workers send requests at the same
 // time. After a failure, a worker sends the same booking to the next instance, as the system of a partner would. The
 // tests then compare the responses with the database.
+
 import { setTimeout as pause } from 'node:timers/promises';
+import { eventually } from '@bay-booking/testkit/wait';
 import { callApi } from './api.ts';
-import { eventually } from './wait.ts';
 
 export interface BookingResponse {
   /** The status of the response, or 0 when there was no response. */

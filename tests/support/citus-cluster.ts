@@ -9,7 +9,8 @@ import { freePorts } from '@bay-booking/postgres/ports';
 import { readPostmaster } from '@bay-booking/postgres/postmaster';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { watchOver } from '@bay-booking/postgres/watchdog';
-import { crash, queryOnce } from './database-server.ts';
+import { queryOnce } from '@bay-booking/testkit/database';
+import { crash } from './database-server.ts';
 
 /** The PostgreSQL settings of every node. */
 const nodeSettings = {

@@ -1,11 +1,13 @@
 // Creates the databases of both services on a Citus cluster with infra/postgres/service.sql, as in production. The
 // database of bookings exists on every node.
+
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { queryOnce } from '@bay-booking/testkit/database';
 import { type CitusCluster, startCitusCluster } from './citus-cluster.ts';
 import { type AppName, readDemo, runCommand } from './commands.ts';
-import { queryOnce, rolePassword, type StoppableDatabase, serviceUrls } from './database-server.ts';
+import { rolePassword, type StoppableDatabase, serviceUrls } from './database-server.ts';
 
 const script = join(import.meta.dirname, '../../infra/postgres/service.sql');
 /** Arguments of psql. The script reads the passwords of the two roles from these variables. */

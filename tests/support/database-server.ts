@@ -12,8 +12,6 @@ import { queryOnce } from '@bay-booking/testkit/database';
 import type pg from 'pg';
 import { type AppName, readDemo, runCommand } from './commands.ts';
 
-export { queryOnce };
-
 /** The password of the roles with which the services connect. */
 export const rolePassword = 'test';
 

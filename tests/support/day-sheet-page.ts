@@ -1,8 +1,7 @@
 // What tests of the day sheet do with its page, as the people at a range do.
 import { isDeepStrictEqual } from 'node:util';
 import type { Page } from '@bay-booking/testkit/browser';
-import { expect } from '@jest/globals';
-import { eventually } from './wait.ts';
+import { eventually } from '@bay-booking/testkit/wait';
 
 // Each test has a day of its own, so tests do not see the bookings of others. The days are in the future and in winter.
 let days = 0;
@@ -24,8 +23,7 @@ export const feedMs = 15_000;
 /** Waits, because a saved change can appear after the message that it was saved. */
 export async function expectNames(page: Page, name: string, expected: readonly string[]): Promise<void> {
   const sorted = async () => (await namesOf(page, name)).toSorted();
-  await eventually(async () => isDeepStrictEqual(await sorted(), expected), 10_000).catch(() => {});
-  expect(await sorted()).toEqual(expected);
+  await eventually(sorted, (names) => isDeepStrictEqual(names, expected));
 }
 export const dialog = (page: Page) => page.getByRole('dialog');
 /** Waits until a form is closed and the focus is back. A saved form closes only when the sheet shows the change. */

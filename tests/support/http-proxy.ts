@@ -1,7 +1,7 @@
 // Starts an HTTP proxy in front of a service. For each request, a test decides whether the proxy forwards the request,
 // responds without the service, or forwards the request and loses the response.
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { serveHttp } from '@bay-booking/testkit/http-server';
 
 /**
  * `forward` forwards the request and its response. `lose` forwards the request, and closes the connection instead of
@@ -23,7 +23,7 @@ export type HttpProxy = Awaited<ReturnType<typeof startHttpProxy>>;
 export async function startHttpProxy(target: string) {
   const requests: ProxiedRequest[] = [];
   const actions: ProxyAction[] = [];
-  const server = createServer((request, response) => {
+  const { url, close } = await serveHttp((request, response) => {
     handle(request, response).catch(() => response.destroy());
   });
 
@@ -54,9 +54,8 @@ export async function startHttpProxy(target: string) {
     response.writeHead(upstream.status, Object.fromEntries(upstreamHeaders)).end(text);
   }
 
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   return {
-    base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    base: url,
     /** The requests since the last call of `setActions`. */
     requests,
     /**
@@ -67,9 +66,6 @@ export async function startHttpProxy(target: string) {
       requests.length = 0;
       actions.splice(0, actions.length, ...list);
     },
-    close: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close,
   };
 }

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { freePort } from '@bay-booking/postgres/ports';
 import { startProcess } from '@bay-booking/testkit/process';
 import { root } from '@bay-booking/testkit/repository';
+import { eventually } from '@bay-booking/testkit/wait';
 import { type AppName, nodeEnvironment } from './commands.ts';
-import { eventually, isOk } from './wait.ts';
+import { isOk } from './wait.ts';
 
 export interface Instance {
   /** The address of the instance, without a trailing slash. */

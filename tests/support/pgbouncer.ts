@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '@bay-booking/postgres/ports';
 import { findPgBouncer } from '@bay-booking/testkit/programs';
+import { eventually } from '@bay-booking/testkit/wait';
 import { rolePassword } from './database-server.ts';
-import { eventually } from './wait.ts';
 
 /** The maximum number of connections from PgBouncer to each database. */
 export const serverConnections = 4;
@@ -46,7 +46,7 @@ export async function startPooler(databasePort: number) {
     } finally {
       socket.destroy();
     }
-  }, 10_000);
+  });
   return {
     /** Returns the URL with which a service connects to its database through the pooler. */
     urlOf: (app: 'auth' | 'bookings') => `postgres://anyone@127.0.0.1:${port}/${app}`,

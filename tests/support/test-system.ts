@@ -2,12 +2,12 @@
 // bookings connect to the database through a proxy, with which a test can delay and stop the traffic.
 import { join } from 'node:path';
 import { freePort } from '@bay-booking/postgres/ports';
+import { startTcpProxy, type TcpProxy } from '@bay-booking/testkit/tcp-proxy';
 import { expect } from '@jest/globals';
 import { book, type Load, nextBooking } from './booking-load.ts';
 import { keyEncryptionKey } from './commands.ts';
 import { type DatabaseServer, startDatabaseServer, type TestDatabase } from './database-server.ts';
 import { type Instance, type InstanceOptions, startInstance, stopInstances } from './instance.ts';
-import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 export interface TestSystem<Database extends TestDatabase = DatabaseServer> {
   readonly database: Database;
@@ -39,7 +39,7 @@ export const startTestSystem = async (settings: Record<string, string> = {}): Pr
 export async function startTestSystemOn<Database extends TestDatabase>(
   database: Database,
 ): Promise<TestSystem<Database>> {
-  const proxy = await startTcpProxy(database.port);
+  const proxy = await startTcpProxy(database);
   const authPort = await freePort();
   const issuer = `http://localhost:${authPort}`;
   const startAuthAt = (port: number, environment: Record<string, string> = {}): Promise<Instance> =>
@@ -81,7 +81,7 @@ export async function startTestSystemOn<Database extends TestDatabase>(
     },
     close: async () => {
       await stopInstances();
-      await proxy.close();
+      await proxy.disconnect();
       await database.remove();
     },
   };

@@ -1,7 +1,5 @@
-// Waits until a running system meets a condition, and measures durations.
+// Measures durations, and asks whether a service responds.
 import { eventually } from '@bay-booking/testkit/wait';
-
-export { eventually };
 
 /** Returns the duration of `work` in milliseconds. */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
@@ -11,8 +9,7 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 /** Waits as `eventually` does. Returns the duration in milliseconds. */
-export const timeUntil = (check: () => Promise<unknown>, limitMs?: number): Promise<number> =>
-  timed(() => eventually(check, limitMs));
+export const timeUntil = (check: () => Promise<unknown>): Promise<number> => timed(() => eventually(check));
 
 /**
  * Whether a request to the URL returns a success status.

@@ -5,9 +5,10 @@ import { promisify } from 'node:util';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
+import { eventually } from '@bay-booking/testkit/wait';
 import { expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { eventually, scopes } from './auth-server.ts';
+import { scopes } from './auth-server.ts';
 import { authorizeUrl, passwordTokens, refreshTokens, webCallback } from './flows.ts';
 import { accountOf, filled, north, password, startPortal } from './portal-fixture.ts';
 

@@ -3,8 +3,6 @@ import type { Database } from '@bay-booking/service/database/database';
 import { loadOnce } from '@bay-booking/testkit/load-once';
 import { afterAll } from '@jest/globals';
 
-export { eventually } from '@bay-booking/testkit/wait';
-
 const system = await loadOnce<typeof import('./auth-system.ts')>(new URL('./auth-system.ts', import.meta.url));
 export const { audience, cheapHash, encryptionKey, quietLogger, scopeBase, scopes, serverGlobals, statusAndBody } =
   system;

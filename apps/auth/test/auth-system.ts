@@ -1,18 +1,17 @@
 // Starts authorization servers. Each has its own database with the demo accounts and clients.
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { importFile } from '@bay-booking/records/commands';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { createLogger } from '@bay-booking/service/logging';
 import { createMetrics } from '@bay-booking/service/metrics';
 import { createTestDatabase } from '@bay-booking/testkit/database';
+import { serveHttp } from '@bay-booking/testkit/http-server';
+import { startTcpProxy } from '@bay-booking/testkit/tcp-proxy';
 import { hashSync } from '@node-rs/argon2';
 import { createApp } from '../src/app.ts';
 import { createAudit } from '../src/audit/audit.ts';
 import { type Lockout, lockout, migrationsDirectory, readAuthConfig } from '../src/config.ts';
 import { createAccountRecords } from '../src/management/management.ts';
 import { createScopeTable } from '../src/oidc/scopes.ts';
-import { startDatabaseProxy } from './database-proxy.ts';
 import { demoDocument } from './demo-document.ts';
 import type { ImportDocument } from './import-document.ts';
 
@@ -48,7 +47,9 @@ export async function startAuthServer(
   { host = '127.0.0.1', lockout: limitsOfServer = {} }: { host?: string; lockout?: Partial<Lockout> } = {},
 ) {
   const database = await createTestDatabase({ migrations: migrationsDirectory });
-  const proxy = await startDatabaseProxy(database.url);
+  const proxyUrl = new URL(database.url);
+  const proxy = await startTcpProxy({ host: proxyUrl.hostname, port: Number(proxyUrl.port || 5432) });
+  proxyUrl.host = `127.0.0.1:${proxy.port}`;
   const log: string[] = [];
   const logger = createLogger({
     service: 'auth',
@@ -77,13 +78,12 @@ export async function startAuthServer(
     instanceEnvironment: Record<string, string> = {},
     limits: Partial<Lockout> = {},
   ) => {
-    const server = createServer();
-    const port = await listenOn(server);
+    const { server, port, close: stopServer } = await serveHttp();
     const origin = `http://${host}:${port}`;
     const read = readAuthConfig({
       // Without NODE_ENV=test, a server with a public issuer would need a mail server or MAIL=off.
       NODE_ENV: 'test',
-      DATABASE_URL: proxy.url,
+      DATABASE_URL: proxyUrl.href,
       ISSUER: issuer ?? origin,
       COOKIE_KEYS: 'test-cookie-key-of-32-characters-or-more',
       KEY_ENCRYPTION_KEY: encryptionKey,
@@ -97,8 +97,7 @@ export async function startAuthServer(
     const auth = await createApp({ config, logger, metrics: createMetrics('auth') });
     server.on('request', auth.app);
     const close = async (): Promise<void> => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await stopServer();
       await auth.close();
     };
     return { origin, auth, close };
@@ -150,11 +149,6 @@ export async function startAuthServer(
     reconnectDatabase: proxy.reconnect,
     close: closeAll,
   };
-}
-
-async function listenOn(server: Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return (server.address() as AddressInfo).port;
 }
 
 /** Returns the status and the fields of the JSON body in one object, so that a test can compare both at once. */

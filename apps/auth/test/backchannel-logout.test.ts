@@ -3,10 +3,11 @@
 import type { ServerResponse } from 'node:http';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, fieldOf, type Page } from '@bay-booking/testkit/form-browser';
+import { eventually } from '@bay-booking/testkit/wait';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt, type JWTPayload } from 'jose';
 import type { ImportedClient } from '../src/oidc/clients/stored-client.ts';
-import { basic, eventually, mailsInLog, startAuthServer, statusAndBody } from './auth-server.ts';
+import { basic, mailsInLog, startAuthServer, statusAndBody } from './auth-server.ts';
 import { authorizeUrl, openBrowser, pkce, redirectParameters, signInAndConsent } from './flows.ts';
 import { createKeyClient } from './key-client.ts';
 import {

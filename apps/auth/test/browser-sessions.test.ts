@@ -3,8 +3,9 @@
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, fieldOf, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
+import { eventually } from '@bay-booking/testkit/wait';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { eventually, scopes, startAuthServer } from './auth-server.ts';
+import { scopes, startAuthServer } from './auth-server.ts';
 import { createDevice } from './device-fixture.ts';
 import {
   allow,

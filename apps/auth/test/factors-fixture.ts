@@ -1,7 +1,8 @@
 // Sets up authenticator apps for tests, and computes their codes.
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
+import { eventually } from '@bay-booking/testkit/wait';
 import { Secret, TOTP } from 'otpauth';
-import { type AuthServer, eventually, mailsInLog } from './auth-server.ts';
+import { type AuthServer, mailsInLog } from './auth-server.ts';
 import { registerUser, signInUser } from './test-users.ts';
 
 const periodMs = 30_000;

@@ -1,8 +1,7 @@
 // Tests clients with keys: private_key_jwt, pushed authorization requests, DPoP and the profile fapi2
 // (docs/behaviour-auth.md, "High-security clients").
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { useFixture } from '@bay-booking/testkit/fixture';
+import { serveHttp } from '@bay-booking/testkit/http-server';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { audience, basic, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
@@ -177,12 +176,11 @@ describe('private_key_jwt', () => {
   });
 
   test('the keys of a client are fetched from its jwks_uri only if its network is allowed', async () => {
-    const keyServer = createServer((_request, response) => {
+    const keyServer = await serveHttp((_request, response) => {
       response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ keys: [client.publicJwk] }));
     });
-    await new Promise<void>((resolve) => keyServer.listen(0, '127.0.0.1', resolve));
     const { jwks: _, ...metadata } = fapiClient('remote', []);
-    const jwks_uri = `http://127.0.0.1:${(keyServer.address() as AddressInfo).port}/jwks`;
+    const jwks_uri = `${keyServer.url}/jwks`;
     await server.load({ clients: [{ ...metadata, jwks_uri }] });
     const statusAt = async (origin: string) => {
       const assertion = await client.authenticate({ iss: 'remote', sub: 'remote' });
@@ -193,7 +191,7 @@ describe('private_key_jwt', () => {
     expect(await statusAt(server.origin)).toBe(200);
     const strict = await server.startInstance({ OUTBOUND_ALLOW_NETWORKS: '' });
     expect(await statusAt(strict.origin)).toBe(401);
-    keyServer.close();
+    await keyServer.close();
   });
 });
 

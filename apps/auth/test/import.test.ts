@@ -4,13 +4,13 @@ import type { Database } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { documentedFields, fieldsOf } from '@bay-booking/testkit/import-guide';
 import { findFiles, read } from '@bay-booking/testkit/repository';
+import { eventually } from '@bay-booking/testkit/wait';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import {
   connectDatabase,
   createAccountRecords,
   createClientValidator,
-  eventually,
   importFile,
   scopeBase,
   scopes,

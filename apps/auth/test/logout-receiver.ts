@@ -1,8 +1,8 @@
 // Provides the clients for the tests of the back-channel logout: their metadata, a server that receives logout tokens,
 // and the validation of a token.
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { serveHttp } from '@bay-booking/testkit/http-server';
 import { expect } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose';
 import type { ImportedClient } from '../src/oidc/clients/stored-client.ts';
@@ -21,7 +21,7 @@ type Respond = (response: ServerResponse) => void;
 export async function startLogoutReceiver(respond: Respond = (response) => response.end()) {
   const received: ReceivedLogout[] = [];
   let connections = 0;
-  const server = createServer(async (request, response) => {
+  const { server, ...receiver } = await serveHttp(async (request, response) => {
     const form = new URLSearchParams(await text(request));
     received.push({
       path: request.url ?? '',
@@ -35,11 +35,8 @@ export async function startLogoutReceiver(respond: Respond = (response) => respo
   server.on('connection', () => {
     connections += 1;
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
   return {
-    port,
-    url: `http://127.0.0.1:${port}`,
+    ...receiver,
     received,
     /** The number of connections to the receiver so far. */
     connections: () => connections,
@@ -49,10 +46,6 @@ export async function startLogoutReceiver(respond: Respond = (response) => respo
         .filter(({ claims }) => claims.sub === sub)
         .map(({ claims }) => `${claims.aud} ${claims.sid ?? '-'}`)
         .sort(),
-    close: async (): Promise<void> => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
   };
 }
 

@@ -1,7 +1,8 @@
 // Tests the names of a facility's people and clients, which programs and pages look up (docs/behaviour-auth.md).
 import { useFixture } from '@bay-booking/testkit/fixture';
+import { eventually } from '@bay-booking/testkit/wait';
 import { expect, test } from '@jest/globals';
-import { eventually, patForm, scopes } from './auth-server.ts';
+import { patForm, scopes } from './auth-server.ts';
 import { authorize, pkce, webCallback, webRequest } from './flows.ts';
 import { createKeyClient } from './key-client.ts';
 import { accountOf, filled, north, password, startPortal } from './portal-fixture.ts';

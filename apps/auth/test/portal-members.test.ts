@@ -3,8 +3,8 @@
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { rounds } from '@bay-booking/testkit/rounds';
+import { eventually } from '@bay-booking/testkit/wait';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { eventually } from './auth-server.ts';
 import { forgetUsedCodes } from './factors-fixture.ts';
 import {
   accountOf,

@@ -4,8 +4,9 @@
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, fieldOf, type Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
+import { eventually } from '@bay-booking/testkit/wait';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { eventually, patForm, scopes } from './auth-server.ts';
+import { patForm, scopes } from './auth-server.ts';
 import {
   accountOf,
   csrfTokenOf,

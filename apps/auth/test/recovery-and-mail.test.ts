@@ -3,8 +3,9 @@
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { startSmtpSink } from '@bay-booking/testkit/smtp-sink';
+import { eventually } from '@bay-booking/testkit/wait';
 import { describe, expect, test } from '@jest/globals';
-import { deleteExpiredRows, eventually, reencryptEmails, startAuthServer } from './auth-server.ts';
+import { deleteExpiredRows, reencryptEmails, startAuthServer } from './auth-server.ts';
 import { passwordTokens, refreshTokens } from './flows.ts';
 
 const smtp = useFixture(startSmtpSink);

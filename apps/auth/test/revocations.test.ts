@@ -2,9 +2,10 @@
 import { hash } from 'node:crypto';
 import type { Database } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
+import { eventually } from '@bay-booking/testkit/wait';
 import { describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
-import { eventually, passSecondAfterUse, patForm, scopes, statusAndBody } from './auth-server.ts';
+import { passSecondAfterUse, patForm, scopes, statusAndBody } from './auth-server.ts';
 import { passwordTokens } from './flows.ts';
 import { accountOf, filled, north, password, startPortal } from './portal-fixture.ts';
 

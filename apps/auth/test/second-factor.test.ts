@@ -2,8 +2,9 @@
 // (docs/sign-in-security.md).
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { eventually } from '@bay-booking/testkit/wait';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { eventually, mailsInLog, serverGlobals, startAuthServer } from './auth-server.ts';
+import { mailsInLog, serverGlobals, startAuthServer } from './auth-server.ts';
 import { createDevice } from './device-fixture.ts';
 import {
   appSecret,

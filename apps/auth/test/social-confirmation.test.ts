@@ -3,9 +3,10 @@
 import type { SocialName } from '@bay-booking/social-stand-ins/providers';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, fieldOf, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { eventually } from '@bay-booking/testkit/wait';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { eventually, type LoggedMail, mailsInLog, scopes } from './auth-server.ts';
+import { type LoggedMail, mailsInLog, scopes } from './auth-server.ts';
 import { authorizeUrl } from './flows.ts';
 import { startSocialServer } from './social-server.ts';
 import { ageSignIns } from './test-users.ts';

@@ -5,10 +5,10 @@
 //
 // A token of the first tests contains the provider's responses, in base64url. The simulated provider decodes the token
 // that it gets, and sends these responses.
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
+import { serveHttp } from '@bay-booking/testkit/http-server';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt, generateKeyPair, SignJWT } from 'jose';
 import { type AuthServer, scopes, serverGlobals, startAuthServer } from './auth-server.ts';
@@ -34,7 +34,7 @@ const clientSecret = 'public-provider-secret';
 const app = 'our-app';
 const tokenFor = (responses: Responses): string => Buffer.from(JSON.stringify(responses)).toString('base64url');
 
-let provider: Server;
+let provider: Awaited<ReturnType<typeof serveHttp>>;
 let publicProviders: PublicProviders;
 let server: AuthServer;
 const originalFetch = serverGlobals.fetch;
@@ -52,11 +52,10 @@ beforeAll(async () => {
     .setIssuedAt()
     .setExpirationTime('180d')
     .sign(privateKey);
-  provider = createServer(async (request, response) => {
+  provider = await serveHttp(async (request, response) => {
     const [status, body] = await respond(request);
     response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
   });
-  await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve));
   const origin = providerOrigin();
   const oidc = { type: 'oidc', issuer: origin, clientId: 'web', clientSecret: 's', nativeAudiences: [app] };
   server = await startAuthServer(
@@ -84,11 +83,10 @@ beforeAll(async () => {
 afterAll(async () => {
   serverGlobals.fetch = originalFetch;
   await server.close();
-  provider.closeAllConnections();
-  await new Promise((resolve) => provider.close(resolve));
+  await provider.close();
 });
 
-const providerOrigin = (): string => `http://localhost:${(provider.address() as AddressInfo).port}`;
+const providerOrigin = (): string => `http://localhost:${provider.port}`;
 
 async function respond(request: IncomingMessage): Promise<[number, unknown]> {
   const { pathname, searchParams } = new URL(request.url ?? '/', providerOrigin());

@@ -3,11 +3,11 @@
 import { createHash, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import type { Logger } from '@bay-booking/service/logging';
 import type { TokenOptions } from '@bay-booking/testkit/issuer';
+import { eventually } from '@bay-booking/testkit/wait';
 import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { createSigningKeys } from '../src/auth/signing-keys.ts';
 import { errorCodes } from './support/booking-requests.ts';
 import { baseUrl, createExtraSystem, type TestSystem, useTestSystem } from './support/test-system.ts';
-import { until } from './support/until.ts';
 
 const path = '/api/booking-locations';
 const resourceMetadataUrl = `${baseUrl}/.well-known/oauth-protected-resource`;
@@ -234,7 +234,7 @@ describe('the signing keys', () => {
       expect(notReady.body.checks.revocations).toContain('revocations');
       expect((await instance.call('GET', '/health/live')).status).toBe(200);
       system.issuer.fail(undefined);
-      await until(
+      await eventually(
         () => instance.call('GET', '/health/ready'),
         ({ status }) => status === 200,
       );

@@ -1,13 +1,13 @@
 // Tests the erasure of personal data: POST /api/booking-erasures and the job "personal data".
 import { query } from '@bay-booking/service/database/database';
+import { eventually } from '@bay-booking/testkit/wait';
+import { startWebhookReceiver, type WebhookReceiver } from '@bay-booking/testkit/webhook-receiver';
 import { afterEach, expect, test } from '@jest/globals';
 import { bookingState } from '../src/bookings/storage/columns.ts';
 import { recount } from '../src/changes/recount.ts';
 import { removeFromFeed } from '../src/changes/retention.ts';
 import { bookingBody, errorCodes, rounds } from './support/booking-requests.ts';
 import { createExtraSystem, useTestSystem } from './support/test-system.ts';
-import { until } from './support/until.ts';
-import { startWebhookReceiver, type WebhookReceiver } from './support/webhook-receiver.ts';
 
 /** How far the clock of the service is ahead of the real time. */
 let clockAheadMs = 0;
@@ -152,11 +152,11 @@ test('after the erasure of an alias, no table contains it, and everything shows 
   // The first retry comes after 5 s and the second after 5 min. On a busy machine, the first one has already been.
   clockAheadMs += 360_000;
   const again = () => receiver.events.slice(before).filter((event) => ids.has(event.headers['webhook-id']));
-  await until(
+  await eventually(
     async () => again().length,
     (count) => count >= ids.size,
   );
-  await until(
+  await eventually(
     async () => receiver.events.map(({ event }) => `${event.type} ${event.data.booking?.id}`),
     (events) =>
       [`booking.updated ${first.id}`, `booking.deleted ${deleted.id}`].every((event) => events.includes(event)),
@@ -185,11 +185,11 @@ test.each(['ids', 'userAlias'])('an erasure by %s reaches only what the faciliti
   expect(await erased(selection, south)).toBe(0);
   await update(booking.id, { ...fields, bayId: 'bay-s1-01' });
   const all = ['booking_change.before', 'booking_change.after', 'idempotency_key.answer', 'webhook_delivery.body'];
-  await until(
+  await eventually(
     () => columnsAt('fac-north', alias),
     (columns) => all.every((column) => columns.includes(column)),
   );
-  await until(
+  await eventually(
     () => columnsAt('fac-south', alias),
     (columns) => columns.includes('webhook_delivery.body'),
   );

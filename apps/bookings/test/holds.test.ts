@@ -1,12 +1,12 @@
 // Tests holds: their endpoints, the requests that they block, and bookings that use them up.
 import { query } from '@bay-booking/service/database/database';
+import { eventually } from '@bay-booking/testkit/wait';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { createHoldStore } from '../src/holds/store.ts';
 import { type BookingBody, bookingBody, clients, errorCodes, rounds } from './support/booking-requests.ts';
 import { isTransactionWaiting } from './support/lock-waits.ts';
 import { createExtraSystem, createTestSystem, type TestSystem, useTestSystem } from './support/test-system.ts';
-import { until } from './support/until.ts';
 
 const system = useTestSystem();
 
@@ -287,7 +287,7 @@ describe('a hold that expires while a booking uses it', () => {
       expect(await countBookings(body)).toBe(winner === owner || isBookingByCompetitor ? 1 : 0);
       if (winner === competitor && !isBookingByCompetitor)
         await fast.call('DELETE', `/api/booking-holds/${competitor.body.id}`, { token: otherToken });
-      await until(liveHolds, (holds) => holds.length === 0);
+      await eventually(liveHolds, (holds) => holds.length === 0);
     }
     // The timing decides which of the two wins a round, so the test does not expect a certain number for each.
     expect(winners.owner + winners.competitor).toBe(rounds(60));
@@ -307,8 +307,8 @@ describe('a hold that expires while a booking uses it', () => {
         bayId,
       ]);
       const booking = slow.call('POST', '/api/bookings', { body: { ...body, holdId } });
-      await until(() => isTransactionWaiting(fast.db), Boolean);
-      await until(liveHolds, (holds) => holds.length === 0);
+      await eventually(() => isTransactionWaiting(fast.db));
+      await eventually(liveHolds, (holds) => holds.length === 0);
       await lockHolder.query('commit');
       expect((await booking).status).toBe(201);
       expect(await countBookings(body)).toBe(1);

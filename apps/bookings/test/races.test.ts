@@ -1,13 +1,13 @@
 // Tests concurrent requests for the same bookings, bays, ids and keys, and compares the overlap rule of the API with a
 // simple implementation, for generated intervals.
 import { query } from '@bay-booking/service/database/database';
+import { eventually } from '@bay-booking/testkit/wait';
 import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Response } from 'supertest';
 import { bookingBody, clients, errorCodes, rounds } from './support/booking-requests.ts';
 import { isDistributed, isTransactionWaiting } from './support/lock-waits.ts';
 import { closeExtraSystems, createExtraSystem, useTestSystem } from './support/test-system.ts';
-import { until } from './support/until.ts';
 
 // On Citus and busy cores, these tests take minutes.
 jest.setTimeout(300_000);
@@ -348,7 +348,7 @@ test('the constraint of the table rejects an overlap that a program without lock
     [body.startDate, body.endDate],
   );
   const request = post(body);
-  await until(() => isTransactionWaiting(system.db), Boolean);
+  await eventually(() => isTransactionWaiting(system.db));
   await program.commit();
   expect(errorCodes(await request)).toEqual(['BOOK00002']);
   expect(system.logged.map((line) => JSON.parse(line))).toContainEqual(

@@ -2,10 +2,10 @@
 // "Revoked tokens").
 import { query } from '@bay-booking/service/database/database';
 import type { TokenOptions } from '@bay-booking/testkit/issuer';
+import { eventually } from '@bay-booking/testkit/wait';
 import { beforeEach, expect, test } from '@jest/globals';
 import { bookingBody } from './support/booking-requests.ts';
 import { baseUrl, createExtraSystem, type TestSystem, useTestSystem } from './support/test-system.ts';
-import { until } from './support/until.ts';
 
 const path = '/api/booking-locations';
 const now = () => Math.floor(Date.now() / 1000);
@@ -140,7 +140,7 @@ test('running instances read the list by themselves, and the metric shows its ag
   const token = await tokenOf(claims);
   const untilAll = async (expected: number) => {
     for (const instance of instances)
-      await until(
+      await eventually(
         () => statusOf(token, instance),
         (status) => status === expected,
       );

@@ -6,12 +6,12 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { query } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { read } from '@bay-booking/testkit/repository';
+import { eventually } from '@bay-booking/testkit/wait';
+import { startWebhookReceiver, verifySignature, type WebhookReceiver } from '@bay-booking/testkit/webhook-receiver';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { bookingBody } from './support/booking-requests.ts';
 import { closeExtraSystems, createExtraSystem, type TestSystem, useTestSystem } from './support/test-system.ts';
-import { until } from './support/until.ts';
-import { startWebhookReceiver, verifySignature, type WebhookReceiver } from './support/webhook-receiver.ts';
 
 const system = useTestSystem({ webhooks: { deliver: true, allowNetworks: ['127.0.0.0/8'] } });
 
@@ -66,7 +66,7 @@ describe('the addresses and the time of attempts', () => {
       ['a name that leads to a loopback address', () => `https://localhost:${port}/`],
       ['an address with user information that looks like a host', () => `https://partner.example@127.0.0.1:${port}/`],
     ])('the service does not connect to %s, and the attempt fails', async (_title, url) => {
-      const delivery = await until(await attemptAt(system, url()), hasAttempted);
+      const delivery = await eventually(await attemptAt(system, url()), hasAttempted);
       // The attempt has failed without a response, and the service will try again.
       expect(delivery).toMatchObject({ state: 'pending', lastStatus: null, lastError: 'address not allowed' });
       expect(connections).toHaveLength(0);
@@ -91,7 +91,7 @@ describe('the addresses and the time of attempts', () => {
       };
       const [headers, informational, body] = await Promise.all(
         ['headers', 'informational', 'body'].map(async (path) =>
-          until(await attemptAt(system, `http://127.0.0.1:${port}/${path}`), hasAttempted, 20_000),
+          eventually(await attemptAt(system, `http://127.0.0.1:${port}/${path}`), hasAttempted),
         ),
       );
       expect(headers).toMatchObject({ state: 'pending', lastStatus: null, lastError: 'timeout' });
@@ -99,14 +99,14 @@ describe('the addresses and the time of attempts', () => {
       // The response body is discarded, so the delivery has succeeded when the headers arrive.
       expect(body).toMatchObject({ state: 'delivered', lastStatus: 200 });
       expect(connections).toHaveLength(3);
-      await until(allClosed, Boolean, 20_000);
+      await eventually(allClosed);
     }, 45_000);
 
     test('an attempt fails immediately if the headers are too long', async () => {
       respond = (socket) => drip(socket, `HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(100_000)}`, 'x');
-      const delivery = await until(await attemptAt(system, `http://127.0.0.1:${port}/`), hasAttempted);
+      const delivery = await eventually(await attemptAt(system, `http://127.0.0.1:${port}/`), hasAttempted);
       expect(delivery).toMatchObject({ state: 'pending', lastStatus: null });
-      await until(allClosed, Boolean);
+      await eventually(allClosed);
     });
   });
 });
@@ -143,7 +143,7 @@ describe('fairness', () => {
       const createdAt = performance.now();
       const body = bookingBody({ bayId: 'bay-n1-01' });
       const { body: booking } = await system.call('POST', '/api/bookings', { token: owner, body });
-      await until(async () => prompt.events.some(({ event }) => event.data.booking?.id === booking.id), Boolean);
+      await eventually(async () => prompt.events.some(({ event }) => event.data.booking?.id === booking.id));
       times.push(performance.now() - createdAt);
     }
     // An event takes less than a second, and on busy cores longer. An attempt without an answer ends after 15 s.
@@ -178,7 +178,7 @@ describe('the rotation of WEBHOOK_KEY', () => {
     for (const secret of secrets) verifySignature(ping, secret);
     // The test may stop the instance only after the instance has recorded that the ping was delivered.
     const deliveries = () => instance.call('GET', `/api/webhooks/${id}/deliveries?state=pending`);
-    await until(deliveries, ({ body }) => body.total === 0);
+    await eventually(deliveries, ({ body }) => body.total === 0);
   }
 
   test('with WEBHOOK_KEY=new,old all secrets still sign, and are encrypted again so that the new key is enough', async () => {

@@ -1,9 +1,7 @@
 // Tests `npm start` as a separate process with the real apps and real signals: start, stop, recovery after kill -9, and
 // error messages.
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync, rmSync, statSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -12,6 +10,7 @@ import { readPostmaster } from '@bay-booking/postgres/postmaster';
 import { findProcess, waitForEnd } from '@bay-booking/postgres/processes';
 import { startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { queryOnce } from '@bay-booking/testkit/database';
+import { serveHttp } from '@bay-booking/testkit/http-server';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import pg from 'pg';
 import {
@@ -115,9 +114,8 @@ describe('the first start', () => {
   let demoPort: number;
 
   beforeAll(async () => {
-    const otherProgram = createServer().listen(0, '127.0.0.1');
-    await once(otherProgram, 'listening');
-    demoPort = (otherProgram.address() as AddressInfo).port;
+    const otherProgram = await serveHttp();
+    demoPort = otherProgram.port;
     launcher = start({ env: { DEMO_PORT: String(demoPort) } });
     void launcher.untilReady().finally(() => otherProgram.close());
   });

@@ -1,6 +1,6 @@
 // Tests the client for outbound requests, which connects only to allowed addresses.
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
+import { serveHttp } from '@bay-booking/testkit/http-server';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { createOutboundClient, isPublicAddress, type OutboundClient, type OutboundRequest } from '../src/outbound.ts';
 
@@ -69,27 +69,25 @@ describe('urlError', () => {
 });
 
 describe('a request', () => {
-  let server: http.Server;
+  let close: () => Promise<void>;
   let acceptedConnections: number;
   /** The handler of the server, which a test can replace. */
-  let respond: http.RequestListener;
+  let respond: RequestListener;
   let client: OutboundClient;
   let port: number;
   beforeEach(async () => {
     acceptedConnections = 0;
     respond = (_request, response) => response.writeHead(204).end();
-    server = http.createServer((request, response) => respond(request, response));
-    server.on('connection', () => {
+    const started = await serveHttp((request, response) => respond(request, response));
+    started.server.on('connection', () => {
       acceptedConnections += 1;
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    port = (server.address() as AddressInfo).port;
+    ({ port, close } = started);
     client = createOutboundClient({ allowNetworks: ['127.0.0.0/8'] });
   });
-  afterEach(async () => {
+  afterEach(() => {
     client.close();
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
+    return close();
   });
 
   test('reaches an allowed network by address and by name, and reuses the connection to an address', async () => {

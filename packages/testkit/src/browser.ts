@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { expect } from '@jest/globals';
 import axe from 'axe-core';
 import type { Browser, Locator, Page, Route } from 'playwright-core';
 import { loadOnce } from './load-once.ts';
@@ -89,7 +90,7 @@ const copies = new WeakMap<Browser, Promise<Page>>();
  * Opens a copy of the current content of a page, in which axe can run although the page itself forbids scripts. All
  * copies of a browser use one page, because Chromium starts a process for each browser context.
  */
-export async function copyForAxe(page: Page): Promise<Page> {
+async function copyForAxe(page: Page): Promise<Page> {
   const browser = page.context().browser();
   if (!browser) throw new Error('the page has no browser');
   const openPage = async () => (await browser.newContext({ bypassCSP: true, reducedMotion: 'reduce' })).newPage();
@@ -131,7 +132,7 @@ export const overflowsHorizontally = (page: Page): Promise<boolean> =>
 const widths = [390, 600, 768, 900, 1280];
 
 /** Returns the widths of windows in pixels at which the page or one of its cards is wider than its space. */
-export async function findOverflowingWidths(page: Page): Promise<readonly number[]> {
+async function findOverflowingWidths(page: Page): Promise<readonly number[]> {
   const overflowing: number[] = [];
   // The elements of a page can be there before its style sheet.
   await page.waitForLoadState();
@@ -151,6 +152,18 @@ export async function saveScreenshot(page: Page, name: string): Promise<void> {
   if (!folder) return;
   mkdirSync(folder, { recursive: true });
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+}
+
+/** Expects that the page fits into every width, and has no axe violation in these viewports. */
+export async function expectAccessible(page: Page, name: string, shownIn = viewports): Promise<void> {
+  expect({ name, widths: await findOverflowingWidths(page) }).toEqual({ name, widths: [] });
+  const copy = await copyForAxe(page);
+  for (const { width, scheme } of shownIn) {
+    await copy.setViewportSize({ width, height: 900 });
+    await copy.emulateMedia({ colorScheme: scheme });
+    expect({ name, scheme, violations: await findViolations(copy) }).toEqual({ name, scheme, violations: [] });
+    await saveScreenshot(copy, `${name.replaceAll(/[^a-z]+/g, '-')}-${width}-${scheme}`);
+  }
 }
 
 export type { Browser, Locator, Page };

@@ -2,8 +2,7 @@
 // tokens (RFC 9068) with the claims that a test chooses. It can rotate its keys. It can also simulate failures: refused
 // connections, slow responses, errors and invalid JSON.
 import { createHash } from 'node:crypto';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import {
   type CryptoKey,
   exportJWK,
@@ -14,6 +13,7 @@ import {
   SignJWT,
   UnsecuredJWT,
 } from 'jose';
+import { serveHttp } from './http-server.ts';
 
 /**
  * `down` and `down once`: the server closes the connections of all requests or of one request. `slow`: it never
@@ -78,7 +78,7 @@ export async function createTestIssuer(options: TestIssuerOptions = {}) {
   const requests = { jwks: 0 };
   const revocations: Revocations = { entries: [], claims: {}, header: {}, status: 200 };
 
-  const server = createServer((request, response) => {
+  const { url, close } = await serveHttp((request, response) => {
     const respond = () => {
       if (request.url === '/.well-known/openid-configuration') send(response, discovery());
       else if (request.url === '/connect/jwks') send(response, { keys: published.map(({ jwk }) => jwk) });
@@ -92,11 +92,6 @@ export async function createTestIssuer(options: TestIssuerOptions = {}) {
     else if (failure !== 'slow') respond();
     if (failure === 'down once') failure = undefined;
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const jwksUri = `${url}/connect/jwks`;
   const discovery = () => ({
     issuer: url,
@@ -165,10 +160,7 @@ export async function createTestIssuer(options: TestIssuerOptions = {}) {
     fail: (newFailure: IssuerFailure | undefined) => {
       failure = newFailure;
     },
-    close: async () => {
-      server.closeAllConnections();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
-    },
+    close,
   };
 }
 

@@ -1,23 +1,23 @@
 // Tests that the pages work without JavaScript, with a keyboard, with a screen reader and on a phone
 // (docs/behaviour-auth.md, "Pages"). The tests run in Chromium. When a form leads to a redirect, only a real browser
 // checks the redirect against the CSP directive `form-action`, and applies the rules for cookies to the redirect.
-import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
   contextOptions,
-  hasChromium,
+  expectAccessible,
   type Page,
   saveScreenshot,
   type Viewport,
   viewports,
 } from '@bay-booking/testkit/browser';
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { afterAll, beforeAll, describe, expect } from '@jest/globals';
+import { serveHttp } from '@bay-booking/testkit/http-server';
+import { beforeAll, describe, expect } from '@jest/globals';
 import { scopes } from '../auth-server.ts';
 import { createDevice, deviceCodeGrant } from '../device-fixture.ts';
 import { authorizeUrl, player, webCallback, webRequest } from '../flows.ts';
 import { startSocialServer } from '../social-server.ts';
-import { checkPage, useChromium, withBrowser } from './chromium.ts';
+import { useChromium, withBrowser } from './chromium.ts';
 
 const server = useFixture(() => startSocialServer());
 const browser = useChromium();
@@ -158,7 +158,7 @@ describe('pages without JavaScript', () => {
       await pages[name]?.(page);
       expect(await page.title()).toMatch(/ · Bay Booking$/);
       expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1);
-      await checkPage(page, name);
+      await expectAccessible(page, name);
     },
     60_000,
   );
@@ -178,20 +178,17 @@ describe('flows without JavaScript', () => {
 
   withBrowser('the redirect URI may redirect to a page of another origin', async () => {
     // For a browser, 127.0.0.1 and localhost are different origins.
-    const application = createServer((request, response) => {
+    const application = await serveHttp((request, response) => {
       const { port } = request.socket.address() as AddressInfo;
       if (request.url?.startsWith('/callback')) response.writeHead(302, { Location: `http://localhost:${port}/app` });
       response.end('the application');
     });
-    await new Promise<void>((resolve) => application.listen(0, resolve));
-    const { port } = application.address() as AddressInfo;
     const page = await newPage();
-    const redirect_uri = `http://127.0.0.1:${port}/callback`;
+    const redirect_uri = `${application.url}/callback`;
     await signIn(page, requestUrl({ client_id: 'demo-native', redirect_uri }));
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
-    await page.waitForURL(`http://localhost:${port}/app`);
-    application.closeAllConnections();
-    await new Promise((resolve) => application.close(resolve));
+    await page.waitForURL(`http://localhost:${application.port}/app`);
+    await application.close();
   });
 
   withBrowser('registration and denied consent lead to the redirect URI', async () => {
@@ -271,26 +268,24 @@ describe('pages with JavaScript', () => {
 });
 
 describe('a screen that signs in, and the phone of its user, which shows our pages without JavaScript', () => {
-  /** Serves the page of the screen, which is the device that signs in. */
-  let application: Server;
-  let screenAddress: string;
+  /**
+   * Serves the page of the screen, which is the device that signs in. The page must come from a real server, because
+   * Chromium does not let a page of an intercepted request call loopback addresses.
+   */
+  const application = useFixture(() =>
+    serveHttp((_request, response) => {
+      response.setHeader('Content-Type', 'text/html').end(screenHtml(server.origin));
+    }),
+  );
+  const screenAddress = () => `${application.url}/screen`;
   beforeAll(async () => {
-    if (!hasChromium) return;
-    // The page of the screen must come from a real server, because Chromium does not let a page of an intercepted
-    // request call loopback addresses.
-    application = createServer((_request, response) => {
-      response.setHeader('Content-Type', 'text/html');
-      response.end(screenHtml(server.origin));
-    });
-    await new Promise<void>((resolve) => application.listen(0, '127.0.0.1', resolve));
-    screenAddress = `http://127.0.0.1:${(application.address() as AddressInfo).port}/screen`;
     await server.load({
       clients: [
         {
           client_id: 'bay-screen',
           client_name: 'Bay 7 screen',
           kind: 'driving-range',
-          redirect_uris: [screenAddress],
+          redirect_uris: [screenAddress()],
           response_types: ['code'],
           grant_types: ['authorization_code', deviceCodeGrant, 'refresh_token'],
           scope: `openid profile roles offline_access ${scopes.play}`,
@@ -298,7 +293,6 @@ describe('a screen that signs in, and the phone of its user, which shows our pag
       ],
     });
   });
-  afterAll(() => void application?.close());
 
   /**
    * Returns a page that acts as the device, a screen at a bay. A real screen polls with a timer. This page polls when
@@ -333,7 +327,7 @@ describe('a screen that signs in, and the phone of its user, which shows our pag
     const hasJavaScript = true;
     const context = await browser.newContext(contextOptions({ width: 1280, scheme: 'dark' }, hasJavaScript));
     const page = await context.newPage();
-    await page.goto(screenAddress);
+    await page.goto(screenAddress());
     return page;
   }
 

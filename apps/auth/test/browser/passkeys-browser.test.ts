@@ -1,13 +1,13 @@
 // Tests the pages of second factors in Chromium, with its virtual authenticator: with a keyboard, on a phone, in dark
 // mode, and without JavaScript (docs/sign-in-security.md).
 import { readFile } from 'node:fs/promises';
-import { contextOptions, type Page, type Viewport, viewports } from '@bay-booking/testkit/browser';
+import { contextOptions, expectAccessible, type Page, type Viewport, viewports } from '@bay-booking/testkit/browser';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { expect } from '@jest/globals';
 import { startAuthServer } from '../auth-server.ts';
 import { codeInLog, codeOf, confirmAddresses, forgetUsedCodes, setUpApp } from '../factors-fixture.ts';
 import { password, registerUser } from '../test-users.ts';
-import { checkPage, useChromium, withBrowser } from './chromium.ts';
+import { useChromium, withBrowser } from './chromium.ts';
 
 const server = useFixture(() => startAuthServer({}, { host: 'localhost' }));
 const browser = useChromium();
@@ -123,7 +123,7 @@ withBrowser(
     const { username } = await registerUser(server);
     const page = await newPage();
     const authenticator = await addAuthenticator(page);
-    const check = (name: string): Promise<void> => checkPage(page, `factors-${name}`);
+    const check = (name: string): Promise<void> => expectAccessible(page, `factors-${name}`);
     await signIn(page, username);
     await page.goto(`${server.origin}/account/security?return=/account`);
     await check('unconfirmed');

@@ -1,15 +1,14 @@
 // Tests flows with openid-client, a certified library for relying parties, and the website of docs/sign-in.md, which
 // uses it. The test changes only the URLs of the website, and when it refreshes its token.
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
+import { serveHttp } from '@bay-booking/testkit/http-server';
 import { read, root } from '@bay-booking/testkit/repository';
+import { eventually } from '@bay-booking/testkit/wait';
 import { expect, test } from '@jest/globals';
 import * as openid from 'openid-client';
-import { eventually, scopes } from '../auth-server.ts';
+import { scopes } from '../auth-server.ts';
 import { openBrowser, player, signInAndConsent } from '../flows.ts';
 import { configureOpenidClient } from '../openid-client.ts';
 import { startSocialServer } from '../social-server.ts';
@@ -119,17 +118,10 @@ test('a device gets codes, polls for its tokens, refreshes them and reads userin
   expect(await openid.fetchUserInfo(config, refreshed.access_token, sub)).toMatchObject({ sub, name: 'Pat Player' });
 });
 
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0);
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
-
 /** Runs the website of the guide. Its access tokens expire after 60 s. Every page view refreshes the tokens. */
 async function startWebsite() {
-  const port = await freePort();
+  const { port, close } = await serveHttp();
+  await close();
   const site = `http://localhost:${port}`;
   await server.load({
     clients: [

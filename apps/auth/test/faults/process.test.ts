@@ -1,17 +1,16 @@
 // Tests the service and its commands as separate processes, from the start with an empty database to SIGTERM.
-import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connectDatabase } from '@bay-booking/service/database/database';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
+import { serveHttp } from '@bay-booking/testkit/http-server';
 import { type RunningProcess, startProcess } from '@bay-booking/testkit/process';
+import { eventually } from '@bay-booking/testkit/wait';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { migrationsDirectory } from '../../src/config.ts';
-import { encryptionKey, eventually, scopeBase, scopes } from '../auth-server.ts';
+import { encryptionKey, scopeBase, scopes } from '../auth-server.ts';
 import { demoDocument } from '../demo-document.ts';
 
 const appFolder = new URL('../..', import.meta.url).pathname;
@@ -23,10 +22,9 @@ const processes: RunningProcess[] = [];
 beforeAll(async () => {
   database = await createTestDatabase();
   // ISSUER contains the port, so the test must find a free port before the service starts.
-  const probe = createServer().listen(0);
-  await once(probe, 'listening');
-  port = (probe.address() as AddressInfo).port;
-  probe.close();
+  const probe = await serveHttp();
+  ({ port } = probe);
+  await probe.close();
   environment = {
     PATH: process.env.PATH ?? '',
     NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
