@@ -481,7 +481,7 @@ describe('imports', () => {
     }
     const inside = ({ properties }: Described, name: string) => properties[name] as Described & { items: Described };
     const store = createPlaceRecords(system.db, linksBelow(''), () => {});
-    const file = store.reader.fileSchema as unknown as Described;
+    const file = store.files.schema as unknown as Described;
     const facilityEntry = inside(file, 'facilities').items;
     const locationEntry = inside(facilityEntry, 'locations').items;
     // Under its heading "Bookings", the page has a table for each of these objects.

@@ -1,9 +1,9 @@
 // Implements what the commands `npm run import` and `npm run export` of both services share.
+import { isUtf8 } from 'node:buffer';
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
-import { allKinds } from './file.ts';
 import { exportDocument, importDocument, type RecordStore, RejectedImport } from './import.ts';
 import type { Fields } from './record.ts';
 
@@ -33,20 +33,13 @@ export async function readImportFile(workspace: string): Promise<unknown> {
   if (file === undefined || more.length > 0)
     throw new Error(`usage: npm run import -w ${workspace} -- FILE (or - for standard input)`);
   const bytes = file === '-' ? await buffer(process.stdin) : await readFile(resolve(directory(), file));
-  const text = decodeUtf8(bytes, file === '-' ? 'standard input' : file);
+  const source = file === '-' ? 'standard input' : file;
+  if (!isUtf8(bytes)) throw new Error(`${source} is not in UTF-8; nothing was imported`);
   try {
-    return JSON.parse(text);
+    // The decoder removes a byte order mark.
+    return JSON.parse(new TextDecoder().decode(bytes));
   } catch (error) {
     throw importError([atPointer('', 'invalid', `is not valid JSON (${(error as Error).message})`)]);
-  }
-}
-
-function decodeUtf8(bytes: Uint8Array, source: string): string {
-  try {
-    // `fatal` rejects invalid bytes instead of replacing them.
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new Error(`${source} is not in UTF-8; nothing was imported`);
   }
 }
 
@@ -60,7 +53,7 @@ export async function importFile(store: RecordStore, document: unknown): Promise
     const { entries } = body as { readonly entries: readonly { readonly path: string }[] };
     // In `/facilities/0/locations/1`, the name of the collection is before the last index.
     const collections = entries.map(({ path }) => path.split('/').at(-2));
-    const counts = allKinds(store.roots).map(({ collection }) => {
+    const counts = store.kinds.map(({ collection }) => {
       const count = collections.filter((name) => name === collection).length;
       return `${count} ${collection}`;
     });

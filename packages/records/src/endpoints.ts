@@ -127,7 +127,7 @@ export function recordEndpoints(kind: RecordKind, store: RecordStore): readonly 
       bodyExample: example,
       success,
       otherSuccess: { ...success, status: 201 },
-      handle: async (request) => putRecord(kind, keyOf(request), request.body as Fields, request, store),
+      handle: (request) => putRecord(kind, store, request),
     }),
     defineEndpoint({
       operationId: `delete${capital(name)}`,
@@ -140,12 +140,12 @@ export function recordEndpoints(kind: RecordKind, store: RecordStore): readonly 
       headers: ifMatchHeader,
       success: { status: 204, description: 'Deleted.' },
       handle: (request) =>
-        change(store, changeRequestOf(request), async (tx, events) => {
+        change(store, changeRequestOf(request), async (tx, context) => {
           await kind.lock?.(tx, keyOf(request));
           const found = await kind.find(tx, keyOf(request));
           if (!found) throw errors.apiError('ERR00404');
           checkPreconditions(request.header, found, store);
-          const problem = await kind.remove(tx, found.record, { clientId: request.caller.clientId, events });
+          const problem = await kind.remove(tx, found.record, context);
           if (problem) throw errors.badRequest(errors.problemsOf([problem]));
           return { status: 204 };
         }),
@@ -153,16 +153,12 @@ export function recordEndpoints(kind: RecordKind, store: RecordStore): readonly 
   ];
 }
 
-async function putRecord(
-  kind: RecordKind,
-  key: string,
-  body: Fields,
-  request: Request,
-  store: RecordStore,
-): Promise<EndpointResponse> {
-  const { reader, db, link } = store;
+async function putRecord(kind: RecordKind, store: RecordStore, request: Request): Promise<EndpointResponse> {
+  const { files, db, link } = store;
   const { badRequest, problemsOf } = store.errors;
   const { key: field, unique } = kind;
+  const { [field]: key = '' } = request.params;
+  const body = request.body as Fields;
   const missing = 'default';
   const normalize = unique?.[field] ?? String;
   const given = body[field];
@@ -170,18 +166,17 @@ async function putRecord(
   const ofKey = isSame ? [] : [atPointer(`/${field}`, 'invalid', 'must be that of the URL')];
   const identity = await kind.identify?.(db, key);
   const record = identity ? { ...identity, ...body } : { ...body, [field]: key };
-  const [entry] = await reader.ofRecord(db, kind, record, { missing });
-  const ofForm = [...ofKey, ...(entry?.problems ?? [])];
-  if (!entry || ofForm.length > 0) throw badRequest(problemsOf(ofForm));
-  const { clientId } = request.caller;
-  return change(store, changeRequestOf(request), async (tx, events) => {
-    const { rows, first } = await applyEntries(tx, store, [entry], { clientId, missing, events });
-    const found = rows.flatMap((row) => row.problems);
-    if (!first || found.some(isBadInput)) throw badRequest(problemsOf(found));
-    const { action, before, after } = first;
+  const entry = await files.ofRecord(db, kind, record, { missing });
+  const ofForm = [...ofKey, ...entry.problems];
+  if (ofForm.length > 0) throw badRequest(problemsOf(ofForm));
+  return change(store, changeRequestOf(request), async (tx, context) => {
+    const outcome = await applyEntries(tx, store, [entry], { ...context, missing });
+    const { problems } = entry;
+    if (!outcome || problems.some(isBadInput)) throw badRequest(problemsOf(problems));
+    const { action, before, after } = outcome;
     // Before the other problems, which may be due to the state that the precondition excludes.
     checkPreconditions(request.header, before, store);
-    if (found.length > 0) throw badRequest(problemsOf(found));
+    if (problems.length > 0) throw badRequest(problemsOf(problems));
     const id = String(after[field]);
     const { href } = link('GET', `/management/${kind.collection}/${encodeURIComponent(id)}`);
     const written = (await kind.find(tx, id)) as Stored;
@@ -193,7 +188,8 @@ async function putRecord(
 const isBadInput = ({ kind }: PointerError): boolean => kind !== 'conflict' && kind !== 'forbidden';
 
 /** Only responses need the entity tag, so an import of 100,000 records calculates none. */
-const etagOf = ({ record, tagged = record }: Stored<object>): string => `"${contentHash(JSON.stringify(tagged))}"`;
+const etagOf = ({ record, secrets }: Stored<object>): string =>
+  `"${contentHash(JSON.stringify(secrets ? [record, secrets] : record))}"`;
 
 /** @throws {ApiError} 412, with the name of the header */
 function checkPreconditions(

@@ -10,7 +10,7 @@ import {
   pointerErrorsOf,
 } from '@bay-booking/common/validation';
 import type { Queryable, Transaction } from '@bay-booking/service/database/database';
-import type { Fields, PrepareContext, RecordKind } from './record.ts';
+import type { Fields, PrepareContext, RecordKind, RecordOutcome } from './record.ts';
 
 /** A record of a file, or of a PUT. */
 export interface FileEntry {
@@ -20,41 +20,49 @@ export interface FileEntry {
   record: Fields;
   /** The entry that contains this one. */
   readonly parent: FileEntry | undefined;
+  /** `error` until the record was written, or was found to be unchanged. */
+  action: RecordOutcome['action'] | 'error';
   /** The pointers lead into the file. */
-  readonly problems: PointerError[];
+  problems: PointerError[];
 }
 
 /** So many are checked or written before other requests of the process go on. */
 export const batchSize = 500;
 
-/** Returns each kind before the kind of the records that it contains. */
-export const allKinds = (roots: readonly RecordKind[]): readonly RecordKind[] =>
-  roots.flatMap((kind) => [kind, ...allKinds(kind.children ? [kind.children.kind] : [])]);
-
-/** `body` is that of a PUT, `input` a record alone, and `entry` an element of an import file, with what it contains. */
-export function schemasOf({ schema, optional = [], children, key }: RecordKind) {
+/** `input` is what operators write, and `body` that of a PUT. */
+export function schemasOf({ schema, optional = [], key }: RecordKind) {
   const required = (schema.required as readonly string[]).filter((name) => !optional.includes(name));
   const input: Schema = { ...schema, required };
   const body: Schema = { ...schema, required: required.filter((name) => name !== key) };
-  const contained = children && {
-    [children.field]: { type: 'array', items: withoutField(schemasOf(children.kind).entry, children.parentField) },
-  };
-  const entry: Schema = { ...input, properties: { ...schema.properties, ...contained } };
-  return { record: schema, body, input, entry };
+  return { record: schema, body, input };
 }
 
-function withoutField(schema: Schema, field: string): Schema {
-  const { [field]: _, ...properties } = schema.properties as Fields;
-  return { ...schema, properties, required: (schema.required as string[]).filter((name) => name !== field) };
+/** In a file, a record inside another one does not name it. */
+function entrySchema(kind: RecordKind) {
+  const { input } = schemasOf(kind);
+  const { [kind.parent?.field ?? '']: _, ...properties } = kind.schema.properties;
+  return { ...input, properties, required: (input.required as string[]).filter((name) => name in properties) };
 }
 
-/** `roots` are the sections of a file, in the order of writing. */
-export function createEntryReader(roots: readonly RecordKind[], formats: Formats, mandatory: readonly string[] = []) {
+export type ImportFiles = ReturnType<typeof createImportFiles>;
+
+/** `kinds` has each kind before that of the records inside it. */
+export function createImportFiles(kinds: readonly RecordKind[], formats: Formats, mandatory: readonly string[] = []) {
   const createCheck = createCompiler(formats);
   /** Returns a function that finds the problems of a value. */
   const compile = (schema: object): ((value: unknown) => readonly PointerError[]) => {
     const findErrors = createCheck(schema);
     return (value) => pointerErrorsOf(findErrors(value));
+  };
+  const roots = kinds.filter(({ parent }) => !parent);
+  /** The kind of the records inside a record. */
+  const innerKind = ({ name }: RecordKind) => kinds.find(({ parent }) => parent?.name === name);
+  const nestedSchema = (kind: RecordKind): Schema => {
+    const schema = entrySchema(kind);
+    const inner = innerKind(kind);
+    if (!inner?.parent) return schema;
+    const contained = { [inner.parent.list]: { type: 'array', items: nestedSchema(inner) } };
+    return { ...schema, properties: { ...schema.properties, ...contained } };
   };
   const sections = (items: (kind: RecordKind) => Schema) => ({
     type: 'object',
@@ -65,35 +73,29 @@ export function createEntryReader(roots: readonly RecordKind[], formats: Formats
     ),
   });
   const findFileProblems = compile(sections(() => ({})));
-  const validators = new Map(allKinds(roots).map((kind) => [kind, compile(schemasOf(kind).input)]));
-  // A record inside another one does not name it.
-  const insideValidators = new Map(
-    allKinds(roots).flatMap(({ children }) =>
-      children ? [[children.kind, compile(withoutField(schemasOf(children.kind).input, children.parentField))]] : [],
-    ),
+  const validators = new Map(
+    kinds.map((kind) => [kind, { record: compile(schemasOf(kind).input), entry: compile(entrySchema(kind)) }]),
   );
 
   /** Yields the entry of a value and then those of the records in it, which also get the field that names it. */
   function* entriesOf(kind: RecordKind, value: unknown, pointer: string, parent?: FileEntry): Generator<FileEntry> {
-    const { children } = kind;
-    const { [children?.field ?? '']: inside = [], ...own }: Fields = isObject(value) ? value : {};
-    const findProblems = parent ? insideValidators.get(kind) : validators.get(kind);
-    const problems = findProblems?.(isObject(value) ? own : value).map((found) => within(pointer, found)) ?? [];
-    const inherited = parent?.kind.children && { [parent.kind.children.parentField]: parent.record[parent.kind.key] };
-    const entry = { kind, pointer, record: { ...own, ...inherited }, parent, problems };
+    const inner = innerKind(kind);
+    const list = inner?.parent?.list ?? '';
+    const { [list]: inside = [], ...own }: Fields = isObject(value) ? value : {};
+    const found = validators.get(kind)?.entry(isObject(value) ? own : value) ?? [];
+    const problems = found.map((problem) => within(pointer, problem));
+    const inherited = kind.parent && parent && { [kind.parent.field]: parent.record[parent.kind.key] };
+    const record = { ...own, ...inherited };
+    const entry: FileEntry = { kind, pointer, record, parent, action: 'error', problems };
     yield entry;
-    if (!children) return;
-    const inner = `${pointer}/${children.field}`;
-    if (!Array.isArray(inside)) return void problems.push(atPointer(inner, 'invalid', 'must be array'));
-    for (const [index, child] of inside.entries()) yield* entriesOf(children.kind, child, `${inner}/${index}`, entry);
+    if (!inner) return;
+    const path = `${pointer}/${list}`;
+    if (!Array.isArray(inside)) return void problems.push(atPointer(path, 'invalid', 'must be array'));
+    for (const [index, child] of inside.entries()) yield* entriesOf(inner, child, `${path}/${index}`, entry);
   }
 
-  /** Adds the problems that a schema cannot express and does the slow work before the transaction. */
-  async function complete(
-    db: Queryable,
-    entries: readonly FileEntry[],
-    context: PrepareContext,
-  ): Promise<readonly FileEntry[]> {
+  /** Adds the problems that a schema cannot express, and does the slow work before the transaction. */
+  async function complete(db: Queryable, entries: readonly FileEntry[], context: PrepareContext): Promise<void> {
     const first = new Map<string, string>();
     for (const [index, { kind, pointer, record, problems }] of entries.entries()) {
       for (const [field, normalize] of Object.entries({ [kind.key]: String, ...kind.unique })) {
@@ -106,7 +108,7 @@ export function createEntryReader(roots: readonly RecordKind[], formats: Formats
       }
       if (index % batchSize === 0) await setImmediate();
     }
-    for (const kind of allKinds(roots)) {
+    for (const kind of kinds) {
       const ofKind = entries.filter((entry) => entry.kind === kind);
       const prepared = await kind.prepare?.(db, ofKind.map(withoutInvalid), context);
       for (const [index, { record, problems }] of prepared?.entries() ?? []) {
@@ -115,15 +117,35 @@ export function createEntryReader(roots: readonly RecordKind[], formats: Formats
         entry.problems.push(...problems.map((found) => within(entry.pointer, found)));
       }
     }
-    return entries;
+  }
+
+  async function readNested(tx: Transaction, kind: RecordKind, options: Fields): Promise<readonly Fields[]> {
+    const records = (await kind.readAll(tx, options)) as readonly Fields[];
+    const inner = innerKind(kind);
+    if (!inner?.parent) return records;
+    const { field, list } = inner.parent;
+    const byParent = Map.groupBy(await readNested(tx, inner, options), (child) => child[field]);
+    return records.map((record) => {
+      const inside = byParent.get(record[kind.key]) ?? [];
+      return { ...record, [list]: inside.map(({ [field]: _, ...child }) => child) };
+    });
   }
 
   return {
-    fileSchema: sections((kind) => schemasOf(kind).entry) as Schema,
+    schema: sections(nestedSchema) as Schema,
+    example: Object.fromEntries(roots.map(({ collection, example }) => [collection, [example]])),
+    /** Everything that is stored. */
+    write: async (tx: Transaction, options: Fields) => {
+      const document: Record<string, readonly Fields[]> = {};
+      for (const kind of roots) document[kind.collection] = await readNested(tx, kind, options);
+      return document;
+    },
     /** The body of a PUT, which contains no other records. */
-    ofRecord: (db: Queryable, kind: RecordKind, record: Fields, context: PrepareContext) => {
-      const problems = [...(validators.get(kind)?.(record) ?? [])];
-      return complete(db, [{ kind, pointer: '', record, parent: undefined, problems }], context);
+    ofRecord: async (db: Queryable, kind: RecordKind, record: Fields, context: PrepareContext) => {
+      const problems = [...(validators.get(kind)?.record(record) ?? [])];
+      const entry: FileEntry = { kind, pointer: '', record, parent: undefined, action: 'error', problems };
+      await complete(db, [entry], context);
+      return entry;
     },
     /** The problems are those of the file itself. */
     ofFile: async (db: Queryable, document: unknown, context: PrepareContext) => {
@@ -139,7 +161,8 @@ export function createEntryReader(roots: readonly RecordKind[], formats: Formats
             if (entries.length % batchSize === 0) await setImmediate();
           }
       }
-      return { problems, entries: await complete(db, entries, context) };
+      await complete(db, entries, context);
+      return { problems, entries };
     },
   };
 }
@@ -152,19 +175,4 @@ function withoutInvalid({ record, pointer, problems }: FileEntry): Fields {
   return { ...record, ...Object.fromEntries(invalid) };
 }
 
-export type EntryReader = ReturnType<typeof createEntryReader>;
-
 const within = (pointer: string, found: PointerError): PointerError => ({ ...found, path: pointer + found.path });
-
-/** Reads everything, with the records that a record contains. */
-export async function readNested(tx: Transaction, kind: RecordKind, options: Fields): Promise<readonly Fields[]> {
-  const records = (await kind.readAll(tx, options)) as readonly Fields[];
-  if (!kind.children) return records;
-  const { field, kind: childKind, parentField } = kind.children;
-  const children = await readNested(tx, childKind, options);
-  const byParent = Map.groupBy(children, (child) => child[parentField]);
-  return records.map((record) => {
-    const inside = byParent.get(record[kind.key]) ?? [];
-    return { ...record, [field]: inside.map(({ [parentField]: _, ...child }) => child) };
-  });
-}

@@ -12,8 +12,17 @@ import {
   newResponse,
   storeResponse,
 } from '@bay-booking/service/idempotency';
-import { allKinds, batchSize, type EntryReader, type FileEntry, readNested } from './file.ts';
-import type { ChangeContext, Fields, ManagementErrors, RecordEvent, RecordKind, RecordOutcome } from './record.ts';
+import { batchSize, type FileEntry, type ImportFiles } from './file.ts';
+import {
+  type ChangeContext,
+  type Fields,
+  type ManagementErrors,
+  type RecordEvent,
+  type RecordKind,
+  type RecordOutcome,
+  toWrite,
+  type UpsertContext,
+} from './record.ts';
 
 /** What the functions of this package need of a service. */
 export interface RecordStore {
@@ -21,9 +30,9 @@ export interface RecordStore {
   readonly link: MakeLink;
   /** One transaction at a time changes records, so that events become visible in the order of their numbers. */
   readonly lock: (tx: Transaction) => Promise<unknown>;
-  /** The sections of a file, in the order of writing. They are deleted in reverse. */
-  readonly roots: readonly RecordKind[];
-  readonly reader: EntryReader;
+  /** In the order in which they are written: each kind before that of the records inside it. */
+  readonly kinds: readonly RecordKind[];
+  readonly files: ImportFiles;
   readonly errors: ManagementErrors;
   /** Gets the events of a change after the commit. */
   readonly onCommit: (events: readonly RecordEvent[], request: ChangeRequest) => void;
@@ -39,7 +48,7 @@ export interface ChangeRequest {
   readonly key?: KeyedRequest | undefined;
 }
 
-type Work = (tx: Transaction, events: RecordEvent[]) => Promise<EndpointResponse>;
+type Work = (tx: Transaction, context: ChangeContext) => Promise<EndpointResponse>;
 
 /**
  * Makes one change. A dry run and a repeated request have no events.
@@ -61,7 +70,7 @@ async function commit(
   work: Work,
   isLong = false,
 ): Promise<EndpointResponse> {
-  const { dryRun, key } = request;
+  const { clientId, dryRun, key } = request;
   const now = new Date();
   let committed: readonly RecordEvent[] = [];
   const response = await transaction(db, async (tx) => {
@@ -69,7 +78,7 @@ async function commit(
     await lock(tx);
     await checkUnused(tx, key, now);
     const events: RecordEvent[] = [];
-    const done = await work(tx, events);
+    const done = await work(tx, { clientId, events });
     if (dryRun) throw new Rollback(done);
     // The key belongs to no facility.
     const stored = { facilityId: '', createdAt: now.toISOString() };
@@ -92,59 +101,52 @@ const allowLongTransaction = `select set_config(name, value, true) from (values 
   ('statement_timeout', '60s'), ('lock_timeout', '60s'), ('idle_in_transaction_session_timeout', '60s'))
   setting (name, value) where exists (select from pg_settings s where s.name = setting.name)`;
 
-/** What an import has done with one record. */
-interface ResultRow {
-  readonly path: string;
-  readonly action: RecordOutcome['action'] | 'error';
-  readonly problems: readonly PointerError[];
-}
-
 /**
- * Writes the records. If one has problems, the caller must roll back. Returns a row for each, without problems for one
- * inside a record that has some, and the outcome of the first record. An import can have 100,000 records, so the other
- * outcomes are not kept.
+ * Writes the records, and sets `action` and `problems` of their entries. If there are problems, the caller must roll
+ * back. Returns the outcome of the first record. An import can have 100,000 records, so the others are not kept.
  */
 export async function applyEntries(
   tx: Transaction,
-  { roots }: Pick<RecordStore, 'roots'>,
+  { kinds }: Pick<RecordStore, 'kinds'>,
   entries: readonly FileEntry[],
-  context: ChangeContext,
-): Promise<{ readonly rows: readonly ResultRow[]; readonly first: RecordOutcome | undefined }> {
-  const rows = new Map<FileEntry, ResultRow>(
-    entries.map((entry) => [entry, { path: entry.pointer, action: 'error', problems: [] }]),
-  );
-  const hasFailed = (entry: FileEntry): boolean => rows.get(entry)?.action === 'error';
+  context: UpsertContext,
+): Promise<RecordOutcome | undefined> {
+  // The transaction may run for the second time.
+  for (const entry of entries) Object.assign(entry, { action: 'error', problems: [] });
   let first: RecordOutcome | undefined;
-  const report = (entry: FileEntry, { action }: RecordOutcome, found: readonly PointerError[]): void => {
-    const problems = found.map((one) => located(entry, one));
-    rows.set(entry, { path: entry.pointer, action: problems.length > 0 ? 'error' : action, problems });
-  };
-  for (const kind of allKinds(roots)) {
-    const ofKind = entries.filter((entry) => entry.kind === kind && !(entry.parent && hasFailed(entry.parent)));
+  for (const kind of kinds) {
+    const ofKind = entries.filter((entry) => entry.kind === kind && entry.parent?.action !== 'error');
     // Other requests of the process go on before the records are sorted, and between two batches.
     await setImmediate();
-    const written: { readonly entry: FileEntry; readonly outcome: RecordOutcome }[] = [];
+    const unverified: { readonly entry: FileEntry; readonly outcome: RecordOutcome }[] = [];
     for (const batch of batchesOf(ofKind)) {
       const records = batch.map(({ record }) => record);
-      const outcomes = (await kind.upsert(tx, records, context)) as readonly RecordOutcome[];
+      const outcomes = (await kind.compare(tx, records, context)) as readonly RecordOutcome[];
+      const written = toWrite(outcomes);
+      if (written.length > 0) await kind.write(tx, written, context);
+      first ??= outcomes[0];
       for (const [index, entry] of batch.entries()) {
         const outcome = outcomes[index] as RecordOutcome;
-        first ??= outcome;
         report(entry, outcome, outcome.problems);
-        if (kind.verify && !hasFailed(entry)) written.push({ entry, outcome });
+        if (kind.verify && entry.action !== 'error') unverified.push({ entry, outcome });
       }
       await setImmediate();
     }
-    const outcomes = written.map(({ outcome }) => outcome);
+    const outcomes = unverified.map(({ outcome }) => outcome);
     const found = await kind.verify?.(tx, outcomes);
-    for (const [index, { entry, outcome }] of written.entries()) report(entry, outcome, found?.[index] ?? []);
+    for (const [index, { entry, outcome }] of unverified.entries()) report(entry, outcome, found?.[index] ?? []);
   }
-  return { rows: [...rows.values()], first };
+  return first;
+}
+
+function report(entry: FileEntry, { action }: RecordOutcome, found: readonly PointerError[]): void {
+  entry.problems = found.map((problem) => located(entry, problem));
+  entry.action = found.length > 0 ? 'error' : action;
 }
 
 /** Returns the problem with a pointer into the file, which has no field for the record that contains another. */
 function located({ kind, pointer, parent }: FileEntry, found: PointerError): PointerError {
-  const isInherited = found.path === `/${parent?.kind.children?.parentField}`;
+  const isInherited = parent && found.path === `/${kind.parent?.field}`;
   return { ...found, path: pointer + (isInherited ? `/${kind.key}` : found.path) };
 }
 
@@ -181,60 +183,46 @@ export const importDocument = (
   document: unknown,
   request: ChangeRequest,
   isCommand = false,
-): Promise<EndpointResponse> => once(store, request, () => importOnce(store, document, request, isCommand));
-
-async function importOnce(
-  store: RecordStore,
-  document: unknown,
-  request: ChangeRequest,
-  isCommand: boolean,
-): Promise<EndpointResponse> {
-  const missing = 'keep';
-  const { problems: ofFile, entries } = await store.reader.ofFile(store.db, document, { missing });
-  const invalid = [{ pointer: '', problems: ofFile }, ...entries].filter(({ problems }) => problems.length > 0);
-  // Nothing is compared with what is stored before all records are well-formed.
-  if (invalid.length > 0) {
-    if (!request.dryRun) throw new RejectedImport(invalid.flatMap(({ problems }) => problems));
-    const rows = invalid.map(({ pointer: path, problems }) => ({ path, action: 'error', problems }) as const);
-    return { status: 200, body: { entries: entriesOf(rows, store.errors) } };
-  }
-  const write = async (tx: Transaction, events: RecordEvent[]): Promise<EndpointResponse> => {
-    const { rows } = await applyEntries(tx, store, entries, { clientId: request.clientId, isCommand, missing, events });
-    const found = rows.flatMap(({ problems }) => problems);
-    if (found.length > 0 && !request.dryRun) throw new RejectedImport(found);
-    return { status: 200, body: { entries: entriesOf(rows.map(withReason), store.errors) } };
-  };
-  return commit(store, request, write, true);
-}
-
-const withReason = (row: ResultRow): ResultRow =>
-  row.action !== 'error' || row.problems.length > 0
-    ? row
-    : { ...row, problems: [atPointer(row.path, 'conflict', 'belongs to a record that has errors')] };
+): Promise<EndpointResponse> =>
+  once(store, request, async () => {
+    const missing = 'keep';
+    const { problems, entries } = await store.files.ofFile(store.db, document, { missing });
+    const ofFile = { pointer: '', action: 'error' as const, problems: [...problems] };
+    const invalid = [ofFile, ...entries].filter((entry) => entry.problems.length > 0);
+    // Nothing is compared with what is stored before all records are well-formed.
+    if (invalid.length > 0) return importResponse(store, request, invalid);
+    const write = async (tx: Transaction, context: ChangeContext): Promise<EndpointResponse> => {
+      await applyEntries(tx, store, entries, { ...context, isCommand, missing });
+      return importResponse(store, request, entries);
+    };
+    return commit(store, request, write, true);
+  });
 
 /** A body of 10 MB can have an error in each of its fields. */
 const maxErrors = 1_000;
 
-/** The entries of the response to an import. */
-function entriesOf(rows: readonly ResultRow[], errors: ManagementErrors) {
+function importResponse(
+  { errors }: RecordStore,
+  { dryRun }: ChangeRequest,
+  entries: readonly Pick<FileEntry, 'pointer' | 'action' | 'problems'>[],
+): EndpointResponse {
+  const found = entries.flatMap(({ problems }) => problems);
+  if (found.length > 0 && !dryRun) throw new RejectedImport(found);
   let left = maxErrors;
-  return rows.map(({ path, action, problems }) => {
-    const found = errors.problemsOf(problems.slice(0, Math.max(left, 1)));
-    left -= found.length;
-    return { path, action, errors: found };
+  const rows = entries.map(({ pointer, action, problems }) => {
+    const isInside = action === 'error' && problems.length === 0;
+    const reasons = isInside ? [atPointer(pointer, 'conflict', 'belongs to a record that has errors')] : problems;
+    const listed = errors.problemsOf(reasons.slice(0, Math.max(left, 1)));
+    left -= listed.length;
+    return { path: pointer, action, errors: listed };
   });
+  return { status: 200, body: { entries: rows } };
 }
 
 /** An import file with everything. */
-export function exportDocument(
-  { db, roots, lock }: Pick<RecordStore, 'db' | 'roots' | 'lock'>,
-  options: Fields = {},
-): Promise<Record<string, readonly Fields[]>> {
-  return transaction(db, async (tx) => {
+export const exportDocument = ({ db, files, lock }: Pick<RecordStore, 'db' | 'files' | 'lock'>, options: Fields = {}) =>
+  transaction(db, async (tx) => {
     // Nothing changes between the statements.
     await lock(tx);
-    const document: Record<string, readonly Fields[]> = {};
-    for (const kind of roots) document[kind.collection] = await readNested(tx, kind, options);
-    return document;
+    return files.write(tx, options);
   });
-}

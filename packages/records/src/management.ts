@@ -10,7 +10,7 @@ import { type RequestLocals, sendErrors } from '@bay-booking/service/http/app';
 import { type ErrorRequestHandler, Router } from 'express';
 import { capital, changeRequestOf, type Operator, recordEndpoints, withCommonParts } from './endpoints.ts';
 import { type EventSource, eventListSchema, eventsEndpoint } from './events.ts';
-import { allKinds, schemasOf } from './file.ts';
+import { schemasOf } from './file.ts';
 import { exportDocument, importDocument, type RecordStore, RejectedImport } from './import.ts';
 import type { Fields } from './record.ts';
 
@@ -50,7 +50,7 @@ const importResultSchema = responseSchema({ entries: { type: 'array', items: row
 
 export function createManagement(options: ManagementOptions): Router {
   const { store, baseUrl, scope } = options;
-  const kinds = allKinds(store.roots);
+  const { kinds } = store;
   const endpoints = [
     ...kinds.flatMap((kind) => recordEndpoints(kind, store)),
     ...(options.actions ?? []),
@@ -84,7 +84,7 @@ export function createManagement(options: ManagementOptions): Router {
     endpoints: endpoints as readonly Endpoint<never>[],
     schemas: {
       ...components,
-      ImportFile: store.reader.fileSchema,
+      ImportFile: store.files.schema,
       ImportResult: importResultSchema,
       DryRun: dryRunSchema,
       Events: eventListSchema,
@@ -109,8 +109,7 @@ export function createManagement(options: ManagementOptions): Router {
 
 function fileEndpoints(options: ManagementOptions): readonly Endpoint<Operator>[] {
   const { store, exportQuery = {}, beforeExport } = options;
-  const { fileSchema } = store.reader;
-  const example = Object.fromEntries(store.roots.map(({ collection, example }) => [collection, [example]]));
+  const { schema, example } = store.files;
   return [
     defineEndpoint({
       operationId: 'exportEverything',
@@ -121,7 +120,7 @@ function fileEndpoints(options: ManagementOptions): readonly Endpoint<Operator>[
       summary: 'Export everything',
       description: 'An import file with every record. Importing it changes nothing.',
       query: { type: 'object', properties: exportQuery } as Schema,
-      success: { status: 200, description: 'The import file.', schema: fileSchema, example },
+      success: { status: 200, description: 'The import file.', schema, example },
       handle: async ({ query, caller }) => {
         await beforeExport?.(query as Fields, caller);
         return { status: 200, body: await exportDocument(store, query as Fields) };
@@ -138,7 +137,7 @@ function fileEndpoints(options: ManagementOptions): readonly Endpoint<Operator>[
         'Creates and changes what the file contains, all or nothing, and removes nothing. A field that is left out ' +
         'keeps its value. The body has 10 MB at most; npm run import takes larger files. With dryRun=true, nothing is ' +
         'written, and errors are in the entries.',
-      body: fileSchema,
+      body: schema,
       bodyUse: 'as sent',
       describesDryRun: false,
       bodyLimit: maxImportBytes,
@@ -148,7 +147,7 @@ function fileEndpoints(options: ManagementOptions): readonly Endpoint<Operator>[
         status: 200,
         description: 'What was done with each record.',
         schema: importResultSchema,
-        example: { entries: [{ path: `/${store.roots[0]?.collection}/0`, action: 'unchanged', errors: [] }] },
+        example: { entries: [{ path: '/facilities/0', action: 'unchanged', errors: [] }] },
       },
       handle: (request) =>
         importDocument(store, request.body, changeRequestOf(request)).catch((error: unknown) => {

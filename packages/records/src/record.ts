@@ -14,13 +14,12 @@ export type Fields = Readonly<Record<string, unknown>>;
 export interface Stored<R = Fields> {
   /** As in an import file, without secrets. */
   readonly record: R;
-  /** What the entity tag depends on, with hashes that the record does not show. Default: the record. */
-  readonly tagged?: unknown;
+  /** The fields of an export with credentials, on which the entity tag depends too. */
+  readonly secrets?: object;
 }
 
 export interface RecordOutcome<R = Fields> {
   readonly action: 'create' | 'update' | 'unchanged';
-  /** If there are problems, nothing was written. */
   readonly problems: readonly PointerError[];
   /** The names of the fields that differ, also of secrets that the record does not show. */
   readonly changed: readonly string[];
@@ -44,18 +43,21 @@ export interface PrepareContext {
   readonly missing: 'keep' | 'default';
 }
 
-/** Who changes records, and how. */
-export interface ChangeContext extends PrepareContext {
+/** Who makes a change. */
+export interface ChangeContext {
   /** For the audit trail: the client of the operator, or the name of the command. */
   readonly clientId: string;
-  /** Whether the command makes the change, with the credentials of the database. */
-  readonly isCommand?: boolean | undefined;
   /** The events to be logged after the commit. */
   readonly events: RecordEvent[];
 }
 
+export interface UpsertContext extends PrepareContext, ChangeContext {
+  /** Whether the command makes the change, with the credentials of the database. */
+  readonly isCommand?: boolean | undefined;
+}
+
 /** One kind of record. The commands, the import and the management API call only these functions. */
-export interface RecordKind<R extends object = object> {
+export interface RecordKind<R extends object = object, Outcome extends RecordOutcome<R> = RecordOutcome<R>> {
   /** Such as `facility`; events, targets and operation ids use both names. */
   readonly name: string;
   readonly collection: string;
@@ -66,12 +68,8 @@ export interface RecordKind<R extends object = object> {
   readonly schema: Schema & { readonly properties: Readonly<Record<string, Schema>> };
   /** Fields that a new record may leave out although responses have them. */
   readonly optional?: readonly string[];
-  /** In a file, the array `field` of a record contains records of another kind, which have `parentField`. */
-  readonly children?: {
-    readonly field: string;
-    readonly kind: RecordKind;
-    readonly parentField: string;
-  };
+  /** In a file, the records are in the array `list` of a record of the kind `name`. Elsewhere, `field` names it. */
+  readonly parent?: { readonly name: string; readonly list: string; readonly field: string };
   /** Fields that must be unique in a file, besides the key. `normalize` converts values that count as equal. */
   readonly unique?: Readonly<Record<string, (value: string) => string>>;
   /** The filters of the list. */
@@ -96,21 +94,16 @@ export interface RecordKind<R extends object = object> {
   ) => Promise<{ readonly rows: readonly object[]; readonly total: number }>;
   /** Everything, for an export, in the order of the key. */
   readonly readAll: (on: Queryable, options: Fields) => Promise<readonly R[]>;
-  /**
-   * Locks and compares records and writes those that have no problems, with their events. Returns an outcome for each,
-   * in the same order. The caller has the lock of `RecordStore.lock` and rolls back if a record has problems.
-   */
-  upsert(tx: Transaction, records: readonly R[], context: ChangeContext): Promise<readonly RecordOutcome<R>[]>;
+  /** Locks records and compares them with the stored ones. Returns an outcome for each, in the same order. */
+  compare(tx: Transaction, records: readonly R[], context: UpsertContext): Promise<readonly Outcome[]>;
+  /** Writes the records that are new or changed and have no problems, with their events. */
+  write(tx: Transaction, outcomes: readonly Outcome[], context: UpsertContext): Promise<void>;
   /** Checks a rule after all records of a file are written. Returns the problems of each, in the same order. */
   verify?(tx: Transaction, outcomes: readonly RecordOutcome<R>[]): Promise<readonly (readonly PointerError[])[]>;
   /** Locks the rows that others than operators can change and that decide whether the record can be deleted. */
   lock?(tx: Transaction, key: string): unknown;
   /** Deletes a record, with its event. Returns why it cannot be deleted. */
-  remove(
-    tx: Transaction,
-    record: R,
-    context: Pick<ChangeContext, 'clientId' | 'events'>,
-  ): Promise<PointerError | undefined>;
+  remove(tx: Transaction, record: R, context: ChangeContext): Promise<PointerError | undefined>;
 }
 
 /** Compares a record with the stored one. */
@@ -128,24 +121,30 @@ export function outcomeOf<R extends object>(
   return { action, problems, changed, before, after };
 }
 
-/** Returns the outcomes that `upsert` must write. */
+/** Returns the outcomes that must be written. */
 export const toWrite = <O extends Pick<RecordOutcome<object>, 'action' | 'problems'>>(
   outcomes: readonly O[],
 ): readonly O[] => outcomes.filter(({ action, problems }) => action !== 'unchanged' && problems.length === 0);
 
-/**
- * The reading functions of a kind. `byKey` is a condition on $1. `shown` is a JSON object with the fields that only
- * responses have.
- */
+interface RecordStatement extends FilteredStatement {
+  /** A condition on $1. */
+  readonly byKey: string;
+  /** A JSON object with the fields that only responses have. */
+  readonly shown?: string;
+  /** A JSON object with further fields of an export with credentials. */
+  readonly exported?: string;
+}
+
+/** The reading functions of a kind. */
 export function createReads<Row extends object, R extends object>(
-  { columns, shown = 'null', byKey, ...rows }: FilteredStatement & { readonly byKey: string; readonly shown?: string },
+  { columns, shown = 'null', exported = 'null', byKey, ...rows }: RecordStatement,
   read: (row: Row) => Stored<R>,
 ) {
   const responseColumns = `${columns}, ${shown} as shown`;
   const list = createFilteredList<Row>({ ...rows, columns: responseColumns });
   const respond = ({ shown: fields, ...row }: Row & { readonly shown?: object | null }) => {
-    const { record, tagged = record } = read(row as Row);
-    return { record: { ...record, ...fields }, tagged };
+    const { record, ...others } = read(row as Row);
+    return { record: { ...record, ...fields }, ...others };
   };
   return {
     find: async (on: Queryable, key: string) =>
@@ -154,8 +153,15 @@ export function createReads<Row extends object, R extends object>(
       const { rows: found, total } = await list(on, filter, page);
       return { rows: found.map((row) => respond(row).record), total };
     },
-    readAll: async (on: Queryable) =>
-      (await query<Row>(on, `select ${columns} ${rows.from} order by ${rows.orderBy}`)).map((row) => read(row).record),
+    readAll: async (on: Queryable, { credentials }: Fields) => {
+      const added = credentials === 'hashed' ? exported : 'null';
+      const statement = `select ${columns}, ${added} as exported ${rows.from} order by ${rows.orderBy}`;
+      const found = await query<Row & { exported: object | null }>(on, statement);
+      return found.map(({ exported: fields, ...row }) => {
+        const { record, secrets } = read(row as unknown as Row);
+        return { ...record, ...(credentials === 'hashed' && { ...secrets, ...fields }) };
+      });
+    },
   };
 }
 
@@ -203,6 +209,11 @@ const recordErrors = {
   },
   ERR00500,
   ERR00503,
+  PLACE00002: {
+    status: 409,
+    description: 'The id belonged to a facility that was deleted. It is never used again.',
+    appliesTo: ['putFacility', 'importFile'],
+  },
 } as const satisfies Catalogue;
 
 /** The errors of one service: the general ones and `own`. */

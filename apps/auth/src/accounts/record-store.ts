@@ -1,4 +1,5 @@
 // Defines the fields of the record account: their JSON Schema, their defaults and their rows.
+import { responseSchema } from '@bay-booking/common/endpoint';
 import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import { createReads, type Stored } from '@bay-booking/records/record';
 import {
@@ -20,15 +21,7 @@ import { membershipsOfAccount } from './store.ts';
 const text = { ...textSchema, maxLength: 2000 } as const;
 const base64 = { type: 'string', minLength: 1, maxLength: 2000, format: 'base64' } as const;
 const passwordHash = { type: 'string', maxLength: 512, format: 'argon2id' } as const;
-const list = <const Properties extends object, Name extends keyof Properties>(
-  properties: Properties,
-  required: readonly Name[],
-) =>
-  ({
-    type: 'array',
-    maxItems: 50,
-    items: { type: 'object', required, additionalProperties: false, properties },
-  }) as const;
+const list = <const Item>(items: Item) => ({ type: 'array', maxItems: 50, items }) as const;
 
 /** `export?credentials=hashed` writes it. Only a new account gets it. */
 const credentialsSchema = {
@@ -37,23 +30,13 @@ const credentialsSchema = {
   additionalProperties: false,
   properties: {
     authenticatorSecretEncrypted: { ...text, description: 'Encrypted with KEY_ENCRYPTION_KEY.' },
-    recoveryCodes: {
-      type: 'object',
-      required: ['salt', 'hashes'],
-      additionalProperties: false,
-      properties: { salt: base64, hashes: { type: 'array', maxItems: 50, items: passwordHash } },
-    },
-    passkeys: list({ id: text, name: nameSchema, publicKey: base64, transports: { type: 'array', items: text } }, [
-      'id',
-      'name',
-      'publicKey',
-      'transports',
-    ]),
-    socialIdentities: list({ provider: text, subject: text, email: text }, ['provider', 'subject']),
+    recoveryCodes: responseSchema({ salt: base64, hashes: list(passwordHash) }),
+    passkeys: list(
+      responseSchema({ id: text, name: nameSchema, publicKey: base64, transports: { type: 'array', items: text } }),
+    ),
+    socialIdentities: list(responseSchema({ provider: text, subject: text, email: text }, ['email'])),
   },
 } as const;
-
-export type StoredCredentials = FromSchema<typeof credentialsSchema>;
 
 export const role = { enum: Object.keys(roleNames) as readonly FacilityRole[] } as const;
 const nullableTime = { type: ['string', 'null'], format: 'date-time' } as const;
@@ -70,15 +53,7 @@ export const accountSchema = {
     kind: { enum: ['user', 'service'] },
     roles: { type: 'array', maxItems: 100, items: textSchema },
     disabled: { type: 'boolean' },
-    memberships: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['facilityId', 'role'],
-        additionalProperties: false,
-        properties: { facilityId: textSchema, role },
-      },
-    },
+    memberships: { type: 'array', items: responseSchema({ facilityId: textSchema, role }) },
     password: { type: 'string', minLength: 1, maxLength: 256, writeOnly: true },
     passwordHash: { ...passwordHash, writeOnly: true },
     // For demos and tests.
@@ -126,14 +101,14 @@ export function completeAccount(record: AccountInput, stored: AccountRow | undef
   };
 }
 
-export const recordColumns = `a.id, a.username, a.name, a.email, a.email_verified as "emailVerified", a.kind, a.roles,
+const columns = `a.id, a.username, a.name, a.email, a.email_verified as "emailVerified", a.kind, a.roles,
   a.disabled_at is not null as disabled, a.password_hash as "passwordHash", ${membershipsOfAccount} as memberships`;
 /** As of `nameKey` in guard/keys.ts. */
 const failuresKey = `'${accountCounter}:'
   || translate(encode(sha256(convert_to(a.username_key, 'UTF8')), 'base64'), '+/=', '-_')`;
 const lastSignIn = `(select max(e.at) from audit_event e where e.account_id = a.id and e.kind = 'sign-in.succeeded')`;
 const rows = {
-  columns: recordColumns,
+  columns,
   shown: `json_build_object('secondFactor', (array['none', 'totp', 'passkey', 'both'])[1
       + (exists (select from authenticator_app f where f.account_id = a.id))::int
       + (exists (select from passkey f where f.account_id = a.id))::int * 2],
@@ -152,17 +127,24 @@ const rows = {
   },
 };
 
-export const accountRecordOf = ({ passwordHash, ...fields }: AccountRow) => withoutNulls(fields) as AccountInput;
-export const readAccount = (account: AccountRow): Stored<AccountInput> => {
-  const record = accountRecordOf(account);
-  return { record, tagged: [record, account.passwordHash] };
+export const readAccount = ({ passwordHash, ...fields }: AccountRow): Stored<AccountInput> => ({
+  record: withoutNulls(fields) as AccountInput,
+  secrets: withoutNulls({ passwordHash }),
+});
+/** `credentials` is the SQL of this field. */
+export const createAccountReads = (credentials: string) => {
+  const exported = `json_strip_nulls(json_build_object('credentials', ${credentials}))`;
+  return createReads({ ...rows, exported }, readAccount);
 };
-export const accountReads = createReads(rows, readAccount);
-export const selectAccounts = (on: Queryable, ids: readonly string[]) =>
-  query<AccountRow>(on, `select ${recordColumns} from account a where a.id = any ($1)`, [ids]);
+/** Returns the stored accounts by id. */
+export async function selectAccounts(on: Queryable, records: readonly AccountInput[]) {
+  const ids = records.map(({ id }) => id);
+  const rows = await query<AccountRow>(on, `select ${columns} from account a where a.id = any ($1)`, [ids]);
+  return new Map(rows.map((row) => [row.id, row]));
+}
 
 export const findAccount = (on: Queryable, name: string) =>
-  queryOne<AccountRow>(on, `select ${recordColumns} from account a where ${rows.byKey}`, [canonicalName(name)]);
+  queryOne<AccountRow>(on, `select ${columns} from account a where ${rows.byKey}`, [canonicalName(name)]);
 
 /** Returns the ids of the accounts whose user name another account has. */
 export async function findTakenUsernames(tx: Queryable, accounts: readonly AccountInput[]) {
@@ -179,7 +161,6 @@ const accountRecord = `jsonb_to_recordset($1::jsonb) as n (id text, username tex
   "usernameKey" text, "emailKey" text, "emailVerified" boolean, kind text, roles text[], disabled boolean, "passwordHash" text)`;
 
 export async function writeAccounts(tx: Transaction, accounts: readonly AccountRow[]): Promise<void> {
-  if (accounts.length === 0) return;
   const records = jsonText(
     accounts.map((account) => ({
       ...account,

@@ -2,17 +2,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { hasFormat, isInvisible, textFormats, textSchema } from '@bay-booking/common/text';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
-import { findRepeated, outcomeOf, type RecordKind, type RecordOutcome, toWrite } from '@bay-booking/records/record';
-import { type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
+import { findRepeated, outcomeOf, type RecordKind, type RecordOutcome } from '@bay-booking/records/record';
+import type { Queryable, Transaction } from '@bay-booking/service/database/database';
 import pLimit from 'p-limit';
-import {
-  type AuditEvent,
-  findDeleted,
-  findMissing,
-  skipped,
-  storeOperatorEvents,
-  withoutNulls,
-} from '../audit/store.ts';
+import { type AuditEvent, findDeleted, findMissing, skipped, storeOperatorEvents } from '../audit/store.ts';
 import { findWithoutOwner, lockMembers, type OwnedFacility, writeMemberships } from '../facilities/membership-store.ts';
 import { canonicalName, lookalikeIn, readName } from '../input/username.ts';
 import { isEmailAddress } from './field-rules.ts';
@@ -21,17 +14,14 @@ import { hashPassword, verifyPassword } from './passwords.ts';
 import {
   type AccountInput,
   type AccountRow,
-  accountReads,
-  accountRecordOf,
   accountSchema,
   completeAccount,
+  createAccountReads,
   findAccount,
   findTakenUsernames,
   type HashedCodes,
   readAccount,
-  recordColumns,
   role,
-  type StoredCredentials,
   selectAccounts,
   writeAccounts,
 } from './record-store.ts';
@@ -63,11 +53,15 @@ export interface AccountServices {
   ) => Promise<string | { readonly facilities: readonly OwnedFacility[] }>;
 }
 
+/** `record` is as given, and `account` as it is stored. */
+type AccountOutcome = RecordOutcome<AccountInput> & { readonly record: AccountInput; readonly account: AccountRow };
+
 export function createAccountKind({
   credentials,
   endAccess,
   deleteAccount,
-}: AccountServices): RecordKind<AccountInput> {
+}: AccountServices): RecordKind<AccountInput, AccountOutcome> {
+  const reads = createAccountReads(credentials.column);
   return {
     name: 'account',
     collection: 'accounts',
@@ -97,18 +91,10 @@ export function createAccountKind({
         'Ends its sessions and revokes its grants and tokens. Its id is never used again. The only owner of a facility stays.',
     },
 
-    find: (on, name) => accountReads.find(on, canonicalName(name)),
+    find: (on, name) => reads.find(on, canonicalName(name)),
     list: (on, { email, ...filter }, page) =>
-      accountReads.list(on, { ...filter, email: typeof email === 'string' ? canonicalName(email) : undefined }, page),
-    readAll: async (on, { credentials: which }) => {
-      const added = which === 'hashed' ? credentials.column : 'null';
-      const all = `select ${recordColumns}, ${added} as stored from account a order by a.username, a.id`;
-      const accounts = await query<AccountRow & { stored: StoredCredentials | null }>(on, all);
-      return accounts.map(({ stored, ...account }) => ({
-        ...accountRecordOf(account),
-        ...(which === 'hashed' && withoutNulls({ passwordHash: account.passwordHash, credentials: stored })),
-      }));
-    },
+      reads.list(on, { ...filter, email: typeof email === 'string' ? canonicalName(email) : undefined }, page),
+    readAll: reads.readAll,
 
     identify: async (on, name) => {
       const { username: key = name, id = newAccountId() }: Partial<AccountRow> = (await findAccount(on, name)) ?? {};
@@ -116,67 +102,62 @@ export function createAccountKind({
     },
 
     async prepare(db, records) {
-      const ids = records.map(({ id }) => id);
-      const stored = new Map((await selectAccounts(db, ids)).map((row) => [row.id, row.passwordHash]));
+      const stored = await selectAccounts(db, records);
       // Only a few passwords wait to be hashed at a time, so that people can sign in during an import.
       return pLimit(4).map(records, async (given) => {
         const record = { ...given, ...(given.username && { username: readName(given.username).shown }) };
         const { problems, ...codes } = await credentials.prepare(db, record);
-        const { weakness, ...hash } = await hashNew(record, stored.get(record.id) ?? null);
+        const { weakness, ...hash } = await hashNew(record, stored.get(record.id)?.passwordHash ?? null);
         const weak = weakness === undefined ? [] : [atPointer('/password', 'invalid', weakness)];
         return { record: { ...record, ...hash, ...codes }, problems: [...checkAccount(record), ...problems, ...weak] };
       });
     },
 
-    async upsert(tx, records, context) {
+    async compare(tx, records, context) {
       const ids = records.map(({ id }) => id);
       const facilityIds = records.flatMap(({ memberships = [] }) => memberships.map(({ facilityId }) => facilityId));
       await lockMembers(tx, ids, facilityIds);
-      const stored = new Map((await selectAccounts(tx, ids)).map((row) => [row.id, row]));
+      const stored = await selectAccounts(tx, records);
       const missing = await findMissing(tx, 'facility', facilityIds);
       const deleted = await findDeleted(tx, 'account', ids);
       const taken = await findTakenUsernames(tx, records);
       const keep = context.missing === 'keep';
-      const outcomes = await Promise.all(
-        records.map(async (record) => {
-          const before = stored.get(record.id);
-          const account = completeAccount(record, before, keep);
-          const { memberships = [] } = record;
-          const isDeleted = deleted.has(record.id);
-          const problems = [
-            isDeleted && atPointer('/id', 'invalid', 'belongs to an account that was deleted'),
-            !isDeleted && taken.has(record.id) && atPointer('/username', 'invalid', 'belongs to another account'),
-            ...memberships.map(
-              ({ facilityId: id }, index) =>
-                missing.has(id) &&
-                atPointer(`/memberships/${index}/facilityId`, 'invalid', `there is no facility ${id}`),
-            ),
-          ].filter((found) => found !== false);
-          const secrets = [
-            ...((before?.passwordHash ?? null) === account.passwordHash ? [] : ['password']),
-            ...(record.newCodes ? ['totpSecret'] : []),
-            ...(record.credentials && !before ? ['credentials'] : []),
-          ];
-          const outcome = outcomeOf(before && readAccount(before), accountRecordOf(account), problems, secrets);
-          // A file that still contains a deleted account must not stop working.
-          return { ...outcome, ...(isDeleted && keep && skipped), record, account };
-        }),
-      );
-      const written = toWrite(outcomes);
-      await writeAccounts(
-        tx,
-        written.map(({ account }) => account),
-      );
-      await writeMemberships(tx, written.flatMap(membershipChanges));
-      for (const { before, account, changed, record } of written) {
+      return records.map((record) => {
+        const before = stored.get(record.id);
+        const account = completeAccount(record, before, keep);
+        const { memberships = [] } = record;
+        const isDeleted = deleted.has(record.id);
+        const problems = [
+          isDeleted && atPointer('/id', 'invalid', 'belongs to an account that was deleted'),
+          !isDeleted && taken.has(record.id) && atPointer('/username', 'invalid', 'belongs to another account'),
+          ...memberships.map(
+            ({ facilityId: id }, index) =>
+              missing.has(id) && atPointer(`/memberships/${index}/facilityId`, 'invalid', `there is no facility ${id}`),
+          ),
+        ].filter((found) => found !== false);
+        const secrets = [
+          ...((before?.passwordHash ?? null) === account.passwordHash ? [] : ['password']),
+          ...(record.newCodes ? ['totpSecret'] : []),
+          ...(record.credentials && !before ? ['credentials'] : []),
+        ];
+        const outcome = outcomeOf(before && readAccount(before), readAccount(account).record, problems, secrets);
+        // A file that still contains a deleted account must not stop working.
+        return { ...outcome, ...(isDeleted && keep && skipped), record, account };
+      });
+    },
+
+    async write(tx, outcomes, context) {
+      const accounts = outcomes.map(({ account }) => account);
+      await writeAccounts(tx, accounts);
+      await writeMemberships(tx, outcomes.flatMap(membershipChanges));
+      for (const { before, account, changed, record } of outcomes) {
         const newPassword = before !== undefined && changed.includes('password');
         const isDisabled = before !== undefined && account.disabled && changed.includes('disabled');
         if (newPassword || isDisabled) await endAccess(tx, account, { newPassword });
         if (record.newCodes) await credentials.writeApp(tx, record, record.newCodes);
         if (changed.includes('credentials')) await credentials.write(tx, record.id, record.credentials);
       }
-      await storeOperatorEvents(tx, context, written.flatMap(eventsOf));
-      return outcomes;
+      await storeOperatorEvents(tx, context, outcomes.flatMap(eventsOf));
     },
 
     // A file may give the ownership to an account of a later batch.
@@ -230,18 +211,13 @@ async function hashNew(record: AccountInput, stored: string | null): Promise<{ n
 }
 
 /** A role is undefined if the account had or has none at the facility. */
-function membershipChanges({ before, after: account }: Pick<RecordOutcome<AccountInput>, 'before' | 'after'>) {
-  const roles = (of: AccountInput | undefined) =>
-    new Map(of?.memberships?.map(({ facilityId, role: given }) => [facilityId, given]));
-  const [old, current] = [roles(before?.record), roles(account)];
+function membershipChanges({ before, after }: Pick<RecordOutcome<AccountInput>, 'before' | 'after'>) {
+  const roles = (account: AccountInput | undefined) =>
+    new Map(account?.memberships?.map(({ facilityId, role: given }) => [facilityId, given]));
+  const [old, current] = [roles(before?.record), roles(after)];
+  const { id: accountId } = after;
   return [...new Set([...current.keys(), ...old.keys()])]
-    .map((facilityId) => ({
-      facilityId,
-      accountId: account.id,
-      account,
-      from: old.get(facilityId),
-      to: current.get(facilityId),
-    }))
+    .map((facilityId) => ({ facilityId, accountId, from: old.get(facilityId), to: current.get(facilityId) }))
     .filter(({ from, to }) => from !== to);
 }
 
@@ -255,13 +231,15 @@ function eventsOf(outcome: RecordOutcome<AccountInput>): AuditEvent[] {
   return [
     ...(others.length > 0 ? [write] : []),
     ...(isSwitched ? [{ kind, accountId, detail: { changed: ['disabled'] } }] : []),
-    ...membershipChanges(outcome).map(membershipEvent),
+    ...membershipChanges(outcome).map((change) => membershipEvent(change, after)),
   ];
 }
 
 /** The history of the facility shows it. As there, `accountId` would be the account that makes the change. */
-function membershipEvent({ facilityId, from, to, account }: ReturnType<typeof membershipChanges>[number]): AuditEvent {
-  const { id, username: fallback, name = fallback } = account;
+function membershipEvent(
+  { facilityId, from, to }: ReturnType<typeof membershipChanges>[number],
+  { id, username: fallback, name = fallback }: AccountInput,
+): AuditEvent {
   const common = { changed: ['memberships'], account: id, name };
   if (from === undefined) return { kind: 'membership.added', facilityId, detail: { ...common, role: to } };
   if (to === undefined) return { kind: 'membership.revoked', facilityId, detail: { ...common, role: from } };

@@ -1,7 +1,7 @@
 // Stores and deletes audit events (table `audit_event`). For operators, who change records, also locks the records,
 // lists their events and finds what they refer to.
 import { textSchema } from '@bay-booking/common/text';
-import type { Fields, RecordEvent } from '@bay-booking/records/record';
+import type { ChangeContext, Fields, RecordEvent } from '@bay-booking/records/record';
 import { type Database, jsonText, type Queryable, query } from '@bay-booking/service/database/database';
 import { canonicalName } from '../input/username.ts';
 
@@ -61,7 +61,7 @@ export const lockRecords = (tx: Queryable) => query(tx, 'select pg_advisory_xact
 /** Stores the events and adds them to those of the change. Each names the operator. */
 export async function storeOperatorEvents(
   tx: Queryable,
-  { clientId, events: stored }: { readonly clientId: string; readonly events: RecordEvent[] },
+  { clientId, events: stored }: ChangeContext,
   events: readonly RecordEvent[],
 ): Promise<void> {
   if (events.length === 0) return;

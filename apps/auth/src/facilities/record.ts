@@ -2,7 +2,7 @@
 import { responseSchema } from '@bay-booking/common/endpoint';
 import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import { atPointer } from '@bay-booking/common/validation';
-import { createReads, outcomeOf, type RecordKind, toWrite } from '@bay-booking/records/record';
+import { createReads, outcomeOf, type RecordKind } from '@bay-booking/records/record';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import { findDeleted, storeOperatorEvents } from '../audit/store.ts';
@@ -40,25 +40,26 @@ export const facilityKind: RecordKind<Facility> = {
 
   ...createReads(rows, read),
 
-  async upsert(tx, records, context) {
+  async compare(tx, records, context) {
     const ids = records.map(({ id }) => id);
     const stored = new Map((await select(tx, ids, 'for no key update')).map((row) => [row.id, row]));
     const deleted = await findDeleted(tx, 'facility', ids);
-    const outcomes = records.map((record) => {
+    return records.map((record) => {
       const before = stored.get(record.id);
       const after = { ...defaults, ...(context.missing === 'keep' && before), ...record };
       const used = atPointer('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
       return outcomeOf(before && read(before), after, deleted.has(record.id) ? [used] : []);
     });
-    const written = toWrite(outcomes);
-    if (written.length > 0) await query(tx, write, [JSON.stringify(written.map(({ after }) => after))]);
-    const events = written.map(({ before, after, changed }) => ({
+  },
+
+  async write(tx, outcomes, context) {
+    await query(tx, write, [JSON.stringify(outcomes.map(({ after }) => after))]);
+    const events = outcomes.map(({ before, after, changed }) => ({
       kind: before ? 'facility.changed' : 'facility.created',
       facilityId: after.id,
       detail: { changed },
     }));
     await storeOperatorEvents(tx, context, events);
-    return outcomes;
   },
 
   lock: (tx, id) => select(tx, [id], 'for update'),

@@ -38,11 +38,6 @@ export const accountErrors = createManagementErrors({
     appliesTo: ['sendPasswordReset'],
   },
   CLIENT00001: { status: 409, description: 'The client has no secret.', appliesTo: ['rotateClientSecret'] },
-  PLACE00002: {
-    status: 409,
-    description: 'The id belonged to a facility that was deleted. It is never used again.',
-    appliesTo: ['putFacility', 'importFile'],
-  },
   MEMBER00001: {
     status: 409,
     description: 'A facility would have no owner.',
@@ -125,16 +120,15 @@ export function actionEndpoints(
     success,
     handle: async (request: EndpointRequest<never, never, Operator>) => {
       const changeRequest = changeRequestOf(request);
-      const { clientId, dryRun } = changeRequest;
       const [id = ''] = Object.values(request.params);
       let committed: (() => void) | undefined;
-      const response = await change(store, changeRequest, async (tx, stored) => {
+      const response = await change(store, changeRequest, async (tx, context) => {
         const { events, body, after } = await work(tx, id, { body: request.body });
-        await storeOperatorEvents(tx, { clientId, events: stored }, events);
+        await storeOperatorEvents(tx, context, events);
         committed = after;
         return { status: success.status, ...(body && { body }) };
       });
-      if (!dryRun) committed?.();
+      if (!changeRequest.dryRun) committed?.();
       return response;
     },
   });
@@ -240,12 +234,7 @@ export function actionEndpoints(
       path: '/management/facilities/{id}/owner-invitations',
       summary: 'Invite an owner',
       description: 'Mails an invitation as owner. An invitation that is still open is mailed again, with a new link.',
-      body: {
-        type: 'object',
-        required: ['email'],
-        additionalProperties: false,
-        properties: { email: { ...textSchema, maxLength: 254 } },
-      },
+      body: responseSchema({ email: { ...textSchema, maxLength: 254 } }),
       bodyExample: { email: 'owner@north.example' },
       success: {
         status: 201,

@@ -4,10 +4,10 @@ import { formats } from '@bay-booking/common/date-times';
 import { linksBelow } from '@bay-booking/common/links';
 import { atPointer } from '@bay-booking/common/validation';
 import type { Operator } from '@bay-booking/records/endpoints';
-import { createEntryReader } from '@bay-booking/records/file';
-import type { RecordStore } from '@bay-booking/records/import';
+import { createImportFiles } from '@bay-booking/records/file';
+import { change, type RecordStore } from '@bay-booking/records/import';
 import { createManagement } from '@bay-booking/records/management';
-import { type Database, transaction } from '@bay-booking/service/database/database';
+import type { Database } from '@bay-booking/service/database/database';
 import { sendErrors } from '@bay-booking/service/http/app';
 import type { Request, Router } from 'express';
 import { deleteAccountWithin } from '../account-pages/deletion-store.ts';
@@ -45,13 +45,13 @@ export async function createAccountRecords(
     endAccess,
     deleteAccount: deleteAccountWithin,
   });
-  const roots = [facilityKind, account, client];
+  const kinds = [facilityKind, account, client];
   return {
     db,
     link: linksBelow(issuer),
     errors: accountErrors,
-    roots,
-    reader: createEntryReader(roots, { ...formats, ...credentialFormats }),
+    kinds,
+    files: createImportFiles(kinds, { ...formats, ...credentialFormats }),
     lock: lockRecords,
     onCommit,
   };
@@ -93,11 +93,10 @@ export async function createAccountManagement(options: {
 }): Promise<Router> {
   const { db, config, audit, readToken, needed, sendLogoutTokens, services } = options;
   const { issuer } = config;
-  const onCommit = (events: readonly AuditEvent[]): void => {
+  const store = await createAccountRecords(db, config, (events) => {
     for (const event of events) audit.log(event);
     sendLogoutTokens();
-  };
-  const store = await createAccountRecords(db, config, onCommit);
+  });
   return createManagement({
     store,
     authorize: createAuthorize(readToken, issuer, needed),
@@ -113,12 +112,10 @@ export async function createAccountManagement(options: {
     // Before the credentials leave, so that no export is missing in the audit trail.
     beforeExport: async ({ credentials }, { clientId }) => {
       if (credentials !== 'hashed') return;
-      const events: AuditEvent[] = [];
-      await transaction(db, async (tx) => {
-        await lockRecords(tx);
-        await storeOperatorEvents(tx, { clientId, events }, [credentialsExported]);
+      await change(store, { clientId, dryRun: false }, async (tx, context) => {
+        await storeOperatorEvents(tx, context, [credentialsExported]);
+        return { status: 204 };
       });
-      onCommit(events);
     },
     actions: actionEndpoints(store, issuer, services),
     schemas: actionSchemas,

@@ -1,6 +1,6 @@
 // Describes and handles the endpoints for locations and bays.
 import { isText, textSchema } from '@bay-booking/common/text';
-import { outcomeOf } from '@bay-booking/records/record';
+import { outcomeOf, toWrite } from '@bay-booking/records/record';
 import { type Database, transaction } from '@bay-booking/service/database/database';
 import { apiError } from '../errors.ts';
 import {
@@ -25,7 +25,7 @@ import {
   updateBaySchema,
 } from './place.ts';
 import { type BayRecord, bays } from './record.ts';
-import { findRows, lockPlacesOfService, writeOutcomes } from './record-store.ts';
+import { findRows, lockPlacesOfService, writePlaces } from './record-store.ts';
 import { createPlacesStore, type PlacesStore } from './store.ts';
 
 const locationsPath = '/api/booking-locations';
@@ -152,8 +152,11 @@ export function createPlacesEndpoints({
           if (!row) throw apiError('ERR00404');
           checkResourceEtag(request.header('if-match'), bayResource(row));
           const stored = await findRows<BayRecord>(tx, bays, [id]);
-          const outcomes = [...stored.values()].map((before) => outcomeOf(before, { ...before.record, ...body }, []));
-          writeOutcomes(tx, bays, outcomes, () => row.facilityId, caller);
+          const outcomes = [...stored.values()].map((before) => ({
+            ...outcomeOf(before, { ...before.record, ...body }, []),
+            facilityId: row.facilityId,
+          }));
+          writePlaces(tx, bays, toWrite(outcomes), caller);
           return { ...row, ...body };
         });
         audit(request, { action: 'bay.updated', facilityIds: [bay.facilityId], target: id });

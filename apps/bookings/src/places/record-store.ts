@@ -3,7 +3,7 @@ import { writeQueryString } from '@bay-booking/common/query-string';
 import { textSchema } from '@bay-booking/common/text';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import type { EventSource } from '@bay-booking/records/events';
-import { type ChangeContext, createReads, outcomeOf, type RecordOutcome, toWrite } from '@bay-booking/records/record';
+import { createReads, outcomeOf, type RecordOutcome } from '@bay-booking/records/record';
 import { type Queryable, query, send, type Transaction } from '@bay-booking/service/database/database';
 import { lockPlaces } from '../database/locks.ts';
 
@@ -65,41 +65,34 @@ where id = any($1)`;
   );
 }
 
-/** Writes locations or bays. Also returns the rows as they were, and the facility of a record. */
-export async function upsertInside<R extends { readonly id: string }>(
+/** `stored` may be removed. */
+export type PlaceOutcome<R> = RecordOutcome<R> & { readonly facilityId: string; readonly stored?: R | undefined };
+
+/** Compares locations or bays with the stored ones. `complete` adds the fields that a record leaves out. */
+export async function compareInside<R extends { readonly id: string }>(
   tx: Transaction,
   place: PlaceTable<R> & { readonly parent: PlaceName },
   records: readonly R[],
-  context: ChangeContext,
-  /** Adds the fields that a record leaves out. */
   complete: (record: R, before: R | undefined) => R,
-) {
+): Promise<readonly PlaceOutcome<R>[]> {
   const { parent } = place;
   const parentOf = (record: R): string => String(record[`${parent}Id` as keyof R]);
   const parents = await findRows<{ id: string }>(tx, { table: parent, columns: 'id' }, new Set(records.map(parentOf)));
-  /** Undefined if the parent does not exist. */
-  const facilityOf = (record: R): string | undefined => {
-    const stored = parents.get(parentOf(record));
-    return stored?.isActive ? stored.facilityId : undefined;
-  };
-  const rows = await findRows<R>(
-    tx,
-    place,
-    records.map(({ id }) => id),
-  );
-  const outcomes = records.map((record) => {
+  const ids = records.map(({ id }) => id);
+  const rows = await findRows<R>(tx, place, ids);
+  return records.map((record) => {
     const row = rows.get(record.id);
     const before = row?.isActive ? row.record : undefined;
-    const facilityId = facilityOf(record);
+    const inside = parents.get(parentOf(record));
+    const facilityId = inside?.isActive ? inside.facilityId : undefined;
     const owner = row?.facilityId ?? facilityId;
     const problems: PointerError[] = [];
     if (facilityId === undefined) problems.push(atPointer(`/${parent}Id`, 'invalid', `no ${parent} has this id`));
     else if (owner !== facilityId)
       problems.push(atPointer(`/${parent}Id`, 'conflict', `${record.id} belongs to facility ${owner}`));
-    return outcomeOf(before && { record: before }, complete(record, before), problems);
+    const outcome = outcomeOf(before && { record: before }, complete(record, before), problems);
+    return { ...outcome, facilityId: facilityId ?? '', stored: row?.record };
   });
-  writeOutcomes(tx, place, outcomes, (record) => facilityOf(record) as string, context);
-  return { outcomes, rows, facilityOf };
 }
 
 /** The events of operators, as their list has them. */
@@ -117,29 +110,25 @@ select clock_timestamp(), event ->> 'action', $2, $3, event ->> 'facilityId', ev
 from jsonb_array_elements($1::jsonb) with ordinality as events (event, position) order by position`;
 
 /**
- * Writes the records that differ, with their events. Each statement writes rows of one facility. The lock of
- * `lockPlacesOfService` ensures that the numbers of events become visible in their order.
+ * Writes records, with their events. Each statement writes rows of one facility. The lock of `lockPlacesOfService`
+ * ensures that the numbers of events become visible in their order.
  */
-export function writeOutcomes<R extends { readonly id: string }>(
+export function writePlaces<R extends { readonly id: string }>(
   tx: Transaction,
   { table, write }: PlaceTable<R>,
-  outcomes: readonly RecordOutcome<R>[],
-  facilityOf: (record: R) => string,
+  outcomes: readonly PlaceOutcome<R>[],
   actor: Actor,
 ): void {
-  const written = toWrite(outcomes);
-  if (written.length === 0) return;
-  const events = written.map(({ action, after, changed }) => ({
+  const events = outcomes.map(({ action, after, changed, facilityId }) => ({
     action: action === 'create' ? 'created' : 'updated',
-    facilityId: facilityOf(after),
+    facilityId,
     id: after.id,
     // Never the values.
     changed: changed.filter((name) => name !== 'id'),
   }));
   storePlaceEvents(tx, table, events, actor);
-  const records = written.map(({ after }) => after);
-  for (const [facilityId, group] of Map.groupBy(records, facilityOf))
-    send(tx, write, [facilityId, JSON.stringify(group)]);
+  for (const [facilityId, group] of Map.groupBy(outcomes, (outcome) => outcome.facilityId))
+    send(tx, write, [facilityId, JSON.stringify(group.map(({ after }) => after))]);
 }
 
 interface Actor {
@@ -187,7 +176,7 @@ export async function removeInside<R extends { readonly id: string }>(
   tx: Transaction,
   place: PlaceTable<R>,
   id: string,
-  clientId: string,
+  actor: Actor,
   hrefOf: (path: string) => string,
 ): Promise<PointerError | undefined> {
   const { table } = place;
@@ -205,6 +194,6 @@ export async function removeInside<R extends { readonly id: string }>(
   if (isLocation) send(tx, removals.location, [facilityId, [id]]);
   send(tx, removals.bay, [facilityId, bayIds]);
   send(tx, removals.holds, [facilityId, bayIds]);
-  storePlaceEvents(tx, table, [{ action: 'deleted', facilityId, id, changed: [] }], { clientId });
+  storePlaceEvents(tx, table, [{ action: 'deleted', facilityId, id, changed: [] }], actor);
   return undefined;
 }

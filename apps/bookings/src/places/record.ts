@@ -6,9 +6,9 @@ import { responseSchema } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import { atPointer } from '@bay-booking/common/validation';
-import { createEntryReader } from '@bay-booking/records/file';
+import { createImportFiles } from '@bay-booking/records/file';
 import type { RecordStore } from '@bay-booking/records/import';
-import { createManagementErrors, findRepeated, outcomeOf, type RecordKind, toWrite } from '@bay-booking/records/record';
+import { createManagementErrors, findRepeated, outcomeOf, type RecordKind } from '@bay-booking/records/record';
 import { type Database, query, send, type Transaction } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { AuditLog } from '../audit-log.ts';
@@ -17,14 +17,15 @@ import { errorCatalogue } from '../errors.ts';
 import { knownFields, type OpeningHours } from '../opening-hours/hours.ts';
 import { importedHoursSchema } from '../opening-hours/schema.ts';
 import {
+  compareInside,
   findRows,
   lockInside,
   lockPlacesOfService,
+  type PlaceOutcome,
   placeReads,
   removeInside,
   storePlaceEvents,
-  upsertInside,
-  writeOutcomes,
+  writePlaces,
 } from './record-store.ts';
 
 const { ERR00400, ERR00408, ERR00429, ERR00431 } = errorCatalogue;
@@ -39,23 +40,18 @@ const errors = createManagementErrors({
     description: 'The place has bookings that have not ended.',
     appliesTo: ['deleteLocation', 'deleteBay'],
   },
-  PLACE00002: {
-    status: 409,
-    description: 'The id belonged to a facility that was deleted. It is never used again.',
-    appliesTo: ['putFacility', 'importFile'],
-  },
   PLACE00003: { status: 409, description: 'The facility still has locations.', appliesTo: ['deleteFacility'] },
 });
 
 export function createPlaceRecords(db: Database, link: MakeLink, audit: AuditLog): RecordStore {
   const hrefOf = (path: string): string => link('GET', path).href;
-  const roots = [facilityKind(locationKind(bayKind(hrefOf), hrefOf))];
+  const kinds = [facilityKind, locationKind(hrefOf), bayKind(hrefOf)];
   return {
     db,
     link,
-    roots,
+    kinds,
     errors,
-    reader: createEntryReader(roots, formats, ['facilities']),
+    files: createImportFiles(kinds, formats, ['facilities']),
     lock: lockPlacesOfService,
     onCommit: (events, { clientId, subject = null, requestId }) => {
       if (events.length === 0) return;
@@ -95,13 +91,12 @@ async function findUnknownTimeZones(tx: Transaction, names: ReadonlySet<string>)
   return new Set(rows.map(({ name }) => name));
 }
 
-const facilityKind = (location: RecordKind<Location>): RecordKind<Facility> => ({
+const facilityKind: RecordKind<Facility, PlaceOutcome<Facility>> = {
   name: 'facility',
   collection: 'facilities',
   key: 'id',
   example: { id: 'fac-north', name: 'North Range', timeZone: 'Europe/Copenhagen' },
   schema: facilitySchema,
-  children: { field: 'locations', kind: location, parentField: 'facilityId' },
   filters: {},
   notes: {
     put: 'Its locations stay as they are. Searches and opening hours use its time zone.',
@@ -109,33 +104,32 @@ const facilityKind = (location: RecordKind<Location>): RecordKind<Facility> => (
   },
   ...placeReads<Facility>(facilities),
 
-  upsert: async (tx, records, context) => {
+  compare: async (tx, records, context) => {
     const ids = records.map(({ id }) => id);
+    // For the log entry of an import.
+    if (context.missing === 'keep') context.events.push(...ids.map((facilityId) => ({ kind: 'import', facilityId })));
     const rows = await findRows<Facility>(tx, facilities, ids);
     const changed = records.filter((record) => rows.get(record.id)?.record.timeZone !== record.timeZone);
     const unknown = await findUnknownTimeZones(tx, new Set(changed.map((record) => record.timeZone)));
-    const outcomes = records.map((record) => {
+    return records.map((record) => {
       const row = rows.get(record.id);
       const deleted = atPointer('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
       const zone = atPointer('/timeZone', 'invalid', `${record.timeZone} is not a time zone of the database`);
       const problems = [...(row?.isActive === false ? [deleted] : []), ...(unknown.has(record.timeZone) ? [zone] : [])];
-      return outcomeOf(row?.isActive ? row : undefined, record, problems);
+      return { ...outcomeOf(row?.isActive ? row : undefined, record, problems), facilityId: record.id };
     });
-    writeOutcomes(tx, facilities, outcomes, ({ id }) => id, context);
-    // For the log entry of an import.
-    if (context.missing === 'keep') context.events.push(...ids.map((facilityId) => ({ kind: 'import', facilityId })));
-    return outcomes;
   },
+  write: async (tx, outcomes, context) => writePlaces(tx, facilities, outcomes, context),
 
   lock: lockFacility,
-  remove: async (tx, { id }, { clientId }) => {
+  remove: async (tx, { id }, context) => {
     if ((await query(tx, anyLocation, [id])).length > 0)
       return atPointer('', 'conflict', '', { code: 'PLACE00003', contextData: {} });
     send(tx, removeFacility, [id]);
-    storePlaceEvents(tx, 'facility', [{ action: 'deleted', facilityId: id, id, changed: [] }], { clientId });
+    storePlaceEvents(tx, 'facility', [{ action: 'deleted', facilityId: id, id, changed: [] }], context);
     return undefined;
   },
-});
+};
 
 const openingHours = {
   ...importedHoursSchema,
@@ -168,13 +162,13 @@ on conflict (facility_id, id) do update set name = excluded.name, opening_hours 
 } as const;
 const lockLocations = 'select id from location where facility_id = $1 and id = any($2) order by id for no key update';
 
-const locationKind = (bay: RecordKind<BayRecord>, hrefOf: (path: string) => string): RecordKind<Location> => ({
+const locationKind = (hrefOf: (path: string) => string): RecordKind<Location, PlaceOutcome<Location>> => ({
   name: 'location',
+  parent: { name: 'facility', list: 'locations', field: 'facilityId' },
   collection: 'locations',
   key: 'id',
   example: { id: 'loc-north-1', facilityId: 'fac-north', name: 'North Range, ground floor' },
   schema: locationSchema,
-  children: { field: 'bays', kind: bay, parentField: 'locationId' },
   filters: { facilityId },
   notes: {
     put: 'Opening hours that are left out stay, and null removes them. Its bays stay as they are.',
@@ -187,15 +181,16 @@ const locationKind = (bay: RecordKind<BayRecord>, hrefOf: (path: string) => stri
       record,
       problems: findRepeated(record.openingHours?.exceptions, '/openingHours/exceptions', 'date'),
     })),
-  upsert: async (tx, records, context) => {
+  compare: async (tx, records) => {
     // Sent without waiting. The locks ensure that the opening hours do not change.
     for (const [facility, group] of Map.groupBy(records, (record) => record.facilityId))
       send(tx, lockLocations, [facility, group.map(({ id }) => id)]);
     const complete = (record: Location, before: Location | undefined) => locations.recordOf({ ...before, ...record });
-    return (await upsertInside<Location>(tx, locations, records, context, complete)).outcomes;
+    return compareInside<Location>(tx, locations, records, complete);
   },
+  write: async (tx, outcomes, context) => writePlaces<Location>(tx, locations, outcomes, context),
   lock: (tx, id) => lockInside(tx, locations, id),
-  remove: (tx, { id }, { clientId }) => removeInside(tx, locations, id, clientId, hrefOf),
+  remove: (tx, { id }, context) => removeInside(tx, locations, id, context, hrefOf),
 });
 
 const bookable = { type: 'boolean', description: 'Whether the bay can be booked at all.' } as const;
@@ -224,8 +219,9 @@ on conflict (facility_id, id) do update set location_id = excluded.location_id, 
 /** Moves the bookings of bay $2 to location $3. */
 const moveBookings = 'update booking set location_id = $3 where facility_id = $1 and bay_id = $2';
 
-const bayKind = (hrefOf: (path: string) => string): RecordKind<BayRecord> => ({
+const bayKind = (hrefOf: (path: string) => string): RecordKind<BayRecord, PlaceOutcome<BayRecord>> => ({
   name: 'bay',
+  parent: { name: 'location', list: 'bays', field: 'locationId' },
   collection: 'bays',
   key: 'id',
   example: { id: 'bay-n1-01', locationId: 'loc-north-1', name: 'Bay 1', ...bayDefaults },
@@ -238,21 +234,19 @@ const bayKind = (hrefOf: (path: string) => string): RecordKind<BayRecord> => ({
   },
   ...placeReads<BayRecord>(bays),
 
-  upsert: async (tx, records, context) => {
-    const complete = (record: BayRecord, before: BayRecord | undefined): BayRecord => ({
+  compare: (tx, records, { missing }) =>
+    compareInside<BayRecord>(tx, bays, records, (record, before) => ({
       ...bayDefaults,
-      ...(context.missing === 'keep' && before),
+      ...(missing === 'keep' && before),
       ...record,
-    });
-    const { outcomes, rows, facilityOf } = await upsertInside<BayRecord>(tx, bays, records, context, complete);
-    for (const { after } of toWrite(outcomes)) {
-      // The past bookings of a removed bay move with it too.
-      const old = rows.get(after.id)?.record.locationId;
-      if (old !== undefined && old !== after.locationId)
-        send(tx, moveBookings, [facilityOf(after), after.id, after.locationId]);
-    }
-    return outcomes;
+    })),
+  write: async (tx, outcomes, context) => {
+    writePlaces<BayRecord>(tx, bays, outcomes, context);
+    // The past bookings of a removed bay move with it too.
+    for (const { after, facilityId: facility, stored } of outcomes)
+      if (stored && stored.locationId !== after.locationId)
+        send(tx, moveBookings, [facility, after.id, after.locationId]);
   },
   lock: (tx, id) => lockInside<BayRecord>(tx, bays, id),
-  remove: (tx, { id }, { clientId }) => removeInside<BayRecord>(tx, bays, id, clientId, hrefOf),
+  remove: (tx, { id }, context) => removeInside<BayRecord>(tx, bays, id, context, hrefOf),
 });

@@ -10,8 +10,8 @@ import {
   outcomeOf,
   type PrepareContext,
   type RecordKind,
+  type RecordOutcome,
   type Stored,
-  toWrite,
 } from '@bay-booking/records/record';
 import { query } from '@bay-booking/service/database/database';
 import { findDeleted, findDisabled, findMissing, isoTime, skipped, storeOperatorEvents } from '../../audit/store.ts';
@@ -42,12 +42,17 @@ const rows = {
   conditions: { kind: 'c.kind = {kind}', accountId: 'c.account_id = {accountId}' },
 };
 
-const read = (state: ClientState): Stored<ImportedClient> => {
-  const record = clientRecordOf(state);
-  return { record, tagged: [record, state.secrets] };
-};
+const read = (state: ClientState): Stored<ImportedClient> => ({
+  record: clientRecordOf(state),
+  secrets: secretHashesOf(state),
+});
 
-export function createClientKind(scopes: ScopeTable, validator: ClientValidator): RecordKind<ImportedClient> {
+type ClientOutcome = RecordOutcome<ImportedClient> & { readonly client: ClientState };
+
+export function createClientKind(
+  scopes: ScopeTable,
+  validator: ClientValidator,
+): RecordKind<ImportedClient, ClientOutcome> {
   const isOperator = (scope: unknown): boolean => typeof scope === 'string' && operatorScopes(scope, scopes).length > 0;
 
   return {
@@ -70,13 +75,6 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
       remove: 'Revokes its grants and tokens. An operator can only be deleted by a command.',
     },
     ...createReads(rows, read),
-    readAll: async (on, { credentials }) => {
-      const states = await query<ClientState>(on, `select ${clientColumns} from client c order by c.id`);
-      return states.map((state) => ({
-        ...clientRecordOf(state),
-        ...(credentials === 'hashed' && secretHashesOf(state)),
-      }));
-    },
 
     async prepare(db, records, context) {
       const ids = records.map(({ client_id: id }) => id);
@@ -93,7 +91,7 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
       return prepared;
     },
 
-    async upsert(tx, records, context) {
+    async compare(tx, records, context) {
       const ids = records.map(({ client_id: id }) => id);
       const stored = new Map((await selectClients(tx, ids)).map((client) => [client.id, client]));
       const accountIds = records.flatMap(({ accountId = [] }) => accountId);
@@ -103,7 +101,7 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
       const noFacilities = await findMissing(tx, 'facility', facilityIds);
       const disabledFacilities = await findDisabled(tx, facilityIds);
       const keep = context.missing === 'keep';
-      const outcomes = await Promise.all(
+      return Promise.all(
         records.map(async (record) => {
           const before = stored.get(record.client_id);
           // Again, because what the record leaves out may have changed since `prepare`.
@@ -125,24 +123,21 @@ export function createClientKind(scopes: ScopeTable, validator: ClientValidator)
           return { ...outcome, problems: forbidden ?? problems, client };
         }),
       );
-      const written = toWrite(outcomes);
-      if (written.length > 0) {
-        // The signing keys remember the longest lifetime of access tokens, before and after the change.
-        await recordClientLifetimes(tx);
-        await writeClients(
-          tx,
-          written.map(({ client }) => client),
-        );
-        await recordClientLifetimes(tx);
-      }
-      const events = written.map(({ before, client: { id: clientId, accountId }, changed }) => ({
+    },
+
+    async write(tx, outcomes, context) {
+      const clients = outcomes.map(({ client }) => client);
+      // The signing keys remember the longest lifetime of access tokens, before and after the change.
+      await recordClientLifetimes(tx);
+      await writeClients(tx, clients);
+      await recordClientLifetimes(tx);
+      const events = outcomes.map(({ before, client: { id: clientId, accountId }, changed }) => ({
         kind: before ? 'client.changed' : 'client.created',
         clientId,
         ...(accountId !== null && { accountId }),
         detail: { changed },
       }));
       await storeOperatorEvents(tx, context, events);
-      return outcomes;
     },
 
     async remove(tx, { client_id: id, scope }, context) {

@@ -70,14 +70,8 @@ export function clientRecordOf({
   return { client_id: id, ...withoutNulls({ ...common, ...own }), ...shown } as ImportedClient;
 }
 
-export const secretHashesOf = ({ metadata, secrets }: ClientState) =>
-  usesSecret(metadata) &&
-  secrets.length > 0 && {
-    client_secret_hashes: secrets.map(({ sha256, expiresAt }) => ({
-      sha256,
-      ...(expiresAt !== null && { expiresAt }),
-    })),
-  };
+export const secretHashesOf = ({ metadata, secrets }: ClientState): object =>
+  usesSecret(metadata) && secrets.length > 0 ? { client_secret_hashes: secrets.map(withoutNulls) } : {};
 
 /** A client with a stored secret stays confidential, even if the file does not repeat the secret. */
 export function toStoredClient(imported: ImportedClient, secrets: ClientState['secrets']): ClientState {
