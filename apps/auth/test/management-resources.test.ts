@@ -12,10 +12,8 @@ import { forged } from './portal-fixture.ts';
 import { createSoftAuthenticator } from './soft-authenticator.ts';
 
 const management = useFixture(() => startManagementServer());
-const { send, events } = {
-  send: (...args: Parameters<typeof management.send>) => management.send(...args),
-  events: (query?: string) => management.events(query),
-};
+const send = (...args: Parameters<typeof management.send>) => management.send(...args);
+const events = (query?: string) => management.events(query);
 const lastNumber = async (): Promise<number> => Number((await send('GET', '/audit?pageSize=1000')).body.last);
 const fieldsOf = (body: Record<string, unknown>) =>
   (body.errors as { code: string; contextData: { field?: string } }[]).map(({ code, contextData }) => [
@@ -98,6 +96,9 @@ describe('PUT', () => {
     });
     expect(await send('DELETE', path)).toMatchObject({ status: 204 });
     expect(await send('GET', path)).toMatchObject({ status: 404 });
+    // The id is never used again.
+    const again = await send('PUT', path, { name: 'Again' });
+    expect([again.status, fieldsOf(again.body)]).toEqual([409, [['PLACE00002', '/id']]]);
   });
 
   test.each<[string, unknown, unknown[]]>([
@@ -110,10 +111,6 @@ describe('PUT', () => {
         ['ERR00002', '/timeZone'],
       ],
     ],
-    ['/facilities/f', { id: 'g', name: 'F' }, [['ERR00002', '/id']]],
-    ['/facilities/f', [], [['ERR00003', undefined]]],
-    ['/facilities/f', '{', [['ERR00003', undefined]]],
-    ['/accounts/player@example.com', '', [['ERR00003', undefined]]],
     [
       '/accounts/a',
       { memberships: [{ facilityId: 'fac-none', role: 'owner' }] },
@@ -279,16 +276,6 @@ test('no token names a disabled facility, and its page in the portal shows only 
   expect((await browser.open(link)).title).toMatch(/^Invitation to North Range/);
 });
 
-test('the id of a deleted facility is never used again', async () => {
-  const path = '/facilities/fac-once';
-  expect(await send('PUT', path, { name: 'Once' })).toMatchObject({ status: 201 });
-  expect(await send('DELETE', path)).toMatchObject({ status: 204 });
-  expect(await send('PUT', path, { name: 'Twice' })).toMatchObject({
-    status: 409,
-    body: { errors: [{ code: 'PLACE00002' }] },
-  });
-});
-
 test('an account shows its second factor, which an operator can reset', async () => {
   const username = await put('factor', { totpSecret });
   const path = `/accounts/${username}`;
@@ -305,12 +292,6 @@ test('an account shows its second factor, which an operator can reset', async ()
   expect(found.map(({ id }) => id)).toEqual(['acc-factor']);
   const newest = await events('order=newest&pageSize=1');
   expect(newest).toMatchObject([{ target: `accounts/${username}`, actor: { clientId: 'operator' } }]);
-});
-
-test('a dry run of a PUT says what would happen, and changes nothing', async () => {
-  const path = '/facilities/fac-dry';
-  expect((await send('PUT', `${path}?dryRun=true`, { name: 'Dry' })).body).toEqual({ action: 'create', errors: [] });
-  expect((await send('GET', path)).status).toBe(404);
 });
 
 test('a dry run has the errors of the request itself', async () => {
@@ -408,9 +389,6 @@ test('passkeys and social identities are imported, and exported again', async ()
   expect(accounts.find(({ id }) => id === 'acc-keys')?.credentials).toEqual(credentials);
 });
 
-const pointersOf = (errors: unknown) =>
-  (errors as readonly { contextData: { field: string } }[]).map(({ contextData }) => contextData.field).toSorted();
-
 const argon2 = (parameters: string, salt = 'BwcHBwcHBwcHBwcHBwcHBw', hash = 'A'.repeat(43)) =>
   `$argon2id$v=19$${parameters}$${salt}$${hash}`;
 const passkey = { id: 'key', name: 'Key', publicKey, transports: [] };
@@ -436,7 +414,5 @@ test.each<[string, Record<string, unknown>]>([
   ],
 ])('credentials that cannot be used are refused: %s %j', async (field, record) => {
   const put = await send('PUT', '/accounts/unusable@record.example', record);
-  expect([put.status, pointersOf(put.body.errors)]).toEqual([400, [field]]);
-  const file = { accounts: [{ id: 'acc-unusable', username: 'unusable@record.example', ...record }] };
-  await expect(management.server.load(file as never)).rejects.toThrow(`/accounts/0${field}: `);
+  expect([put.status, fieldsOf(put.body)]).toEqual([400, [['ERR00002', field]]]);
 });
