@@ -120,6 +120,22 @@ test('everybody who left stays with their tokens, a deleted account as Former me
   expect((await names()).person('leaver')).toMatchObject({ name });
 });
 
+test('each list has at most 2000 entries: members, who left last, and the newest tokens', async () => {
+  await portal.server.db.raw(`
+    insert into deleted_account (id) select 'acc-old-' || n from generate_series(1, 2001) n;
+    insert into former_member (facility_id, account_id, role, left_at)
+    select 'fac-south', 'acc-old-' || n, 'staff', now() - make_interval(mins => n) from generate_series(1, 2001) n;
+    insert into deleted_token (account_id, id, name, created_at)
+    select 'acc-south-bot', 'pat-old-' || n, 'Old', now() - make_interval(mins => n) from generate_series(1, 2001) n`);
+  await portal.server.load({ clients: [patOf('pat-south', 'south-bot')] });
+  const south = await tokenOf('pat-south');
+  const found = (await (await people(south, {}, 'fac-south')).json()) as Record<'people' | 'clients', object[]>;
+  expect([found.people.length, found.clients.length]).toEqual([2000, 2000]);
+  const text = JSON.stringify(found);
+  for (const id of ['acc-southerner', 'acc-old-1', 'pat-south', 'pat-old-1']) expect(text).toContain(`"${id}"`);
+  expect(text).not.toMatch(/-old-2001/);
+});
+
 test('a token that does not name the facility gets 404, an invalid or revoked one 401', async () => {
   const pat = await tokenOf();
   for (const facility of ['fac-south', 'fac-none', '__proto__', '%00', '%E0%A4%A'])

@@ -20,8 +20,10 @@ import {
 } from './flows.ts';
 
 /** In seconds. */
-const accessTokenTtl = 900;
-const server = useFixture(() => startAuthServer({ ACCESS_TOKEN_TTL: String(accessTokenTtl) }));
+const [accessTokenTtl, refreshTokenTtl] = [900, 1800];
+const server = useFixture(() =>
+  startAuthServer({ ACCESS_TOKEN_TTL: String(accessTokenTtl), REFRESH_TOKEN_TTL: String(refreshTokenTtl) }),
+);
 
 /** The credentials of demo-web, a client of kind `standard`, which gets the tokens of these tests. */
 const web = basic('demo-web', 'demo-web-secret');
@@ -340,6 +342,11 @@ describe('the lifetime of access tokens', () => {
         if (tokens.refresh_token === undefined) continue;
         const refresh = { grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
         expectLifetime(await request(refresh), seconds);
+        const { rows } = await server.db.raw(
+          `select distinct extract(epoch from expires_at - created_at)::int as seconds
+           from oidc_artifact where model = 'RefreshToken'`,
+        );
+        expect(rows).toEqual([{ seconds: refreshTokenTtl }]);
       }
     },
   );
