@@ -103,17 +103,17 @@ function nearestStart(free: readonly Interval[], { start, end }: Interval, now: 
 }
 
 /**
- * Returns what bookings can have instead, if some of their bays are `refused`: other bays at the same time, and the
+ * Returns what bookings can have instead, if some of their bays are `rejected`: other bays at the same time, and the
  * same bays at another time. `gaps` do not begin before `now`.
  */
 export function offersFor(
   gaps: readonly BayGaps[],
   { bayIds, start, end }: TimeChoice,
-  refused: readonly string[],
+  rejected: readonly string[],
   now: number,
 ): TimeChoice[] {
   let chosen = bayIds;
-  for (const bayId of refused) {
+  for (const bayId of rejected) {
     const other = nearestBay(gaps, bayId, chosen, { start: Math.max(start, now), end });
     chosen = chosen.flatMap((id) => (id === bayId ? (other ?? []) : id));
   }

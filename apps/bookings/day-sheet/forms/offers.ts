@@ -23,7 +23,7 @@ async function findOffers(error: unknown, day: Day, own?: SheetBooking): Promise
     ({ startDate, endDate }) => startDate === first?.startDate && endDate === first?.endDate,
   );
   if (!first || problems.length === 0 || !isOneTime) return [];
-  const refused = new Set(problems.map(({ contextData }) => requested[Number(contextData.index ?? 0)]?.bayId ?? ''));
+  const rejected = new Set(problems.map(({ contextData }) => requested[Number(contextData.index ?? 0)]?.bayId ?? ''));
   const wanted = { bayIds: requested.map(({ bayId }) => bayId), ...intervalOf(first) };
   // What cannot be read, for example of more than 32 days, is not offered. The rejection itself says what is wrong.
   const gaps = await readGaps(api, day, wanted).catch(() => []);
@@ -31,7 +31,7 @@ async function findOffers(error: unknown, day: Day, own?: SheetBooking): Promise
     bayId,
     free: own?.bayId === bayId && first.bayId === bayId ? join([...free, intervalOf(own)]) : free,
   }));
-  const offers = offersFor(withOwn, wanted, [...refused], Date.now());
+  const offers = offersFor(withOwn, wanted, [...rejected], Date.now());
   return offers.filter(({ start, bayIds }) => bayIds[0] !== own?.bayId || start !== Date.parse(own?.startDate ?? ''));
 }
 

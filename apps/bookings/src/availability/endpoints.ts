@@ -104,7 +104,7 @@ export function createAvailabilityEndpoint({ db, places, findHold, link }: Avail
     summary: 'Find the free times of bays',
     description:
       'Gaps between bookings, holds, closures and closing times, clipped to the interval, by the name of the bay. ' +
-      'As of asOf, any interval inside a gap can be booked, and any other interval is refused.',
+      'As of asOf, any interval inside a gap can be booked, and any other interval is rejected.',
     query: availabilityQuerySchema,
     queryExamples: {
       locationIds: ['loc-north-1'],

@@ -48,7 +48,7 @@ export const closureBodySchema = {
     locationId: { ...textSchema, description: 'The location whose bays are all closed. Null or left out otherwise.' },
     startDate: { ...dateTime, description: 'Start, with a zone. It may be in the past.' },
     endDate: { ...dateTime, description: 'End, after the start.' },
-    reason: { ...textSchema, description: 'Is returned to clients whose booking is refused.' },
+    reason: { ...textSchema, description: 'Is returned to clients whose booking is rejected.' },
   },
 } as const;
 

@@ -37,7 +37,7 @@ export function createGroupEndpoints(services: WriteServices) {
       summary: 'Create several bookings, all or none',
       description:
         `Books for example three bays for a party, or a bay every week: 1 to ${maxBookings} bookings of one facility. ` +
-        'Any error refuses all of them. The response reports every error that can be found, with the `index` of its booking in ' +
+        'Any error rejects all of them. The response reports every error that can be found, with the `index` of its booking in ' +
         '`contextData`. Several bookings may use one hold that contains them. The body has at most 3 MB.',
       headers: sharedHeaders.idempotencyKey,
       body: groupRequestSchema,

@@ -98,7 +98,7 @@ export function createHoldEndpoints(services: HoldServices) {
       tag,
       summary: 'Hold a bay',
       description:
-        'Keeps a bay free for the client for a short time. A hold is refused in the same cases as a booking. ' +
+        'Keeps a bay free for the client for a short time. A hold is rejected in the same cases as a booking. ' +
         'POST /api/bookings with holdId creates the booking and uses up the hold.',
       headers: sharedHeaders.idempotencyKey,
       body: createHoldSchema,

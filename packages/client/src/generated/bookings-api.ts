@@ -87,7 +87,7 @@ export interface paths {
         put?: never;
         /**
          * Create several bookings, all or none
-         * @description Books for example three bays for a party, or a bay every week: 1 to 200 bookings of one facility. Any error refuses all of them. The response reports every error that can be found, with the `index` of its booking in `contextData`. Several bookings may use one hold that contains them. The body has at most 3 MB.
+         * @description Books for example three bays for a party, or a bay every week: 1 to 200 bookings of one facility. Any error rejects all of them. The response reports every error that can be found, with the `index` of its booking in `contextData`. Several bookings may use one hold that contains them. The body has at most 3 MB.
          */
         post: operations["createBookingGroup"];
         delete?: never;
@@ -417,7 +417,7 @@ export interface paths {
         };
         /**
          * Find the free times of bays
-         * @description Gaps between bookings, holds, closures and closing times, clipped to the interval, by the name of the bay. As of asOf, any interval inside a gap can be booked, and any other interval is refused.
+         * @description Gaps between bookings, holds, closures and closing times, clipped to the interval, by the name of the bay. As of asOf, any interval inside a gap can be booked, and any other interval is rejected.
          */
         get: operations["getAvailability"];
         put?: never;
@@ -439,7 +439,7 @@ export interface paths {
         put?: never;
         /**
          * Hold a bay
-         * @description Keeps a bay free for the client for a short time. A hold is refused in the same cases as a booking. POST /api/bookings with holdId creates the booking and uses up the hold.
+         * @description Keeps a bay free for the client for a short time. A hold is rejected in the same cases as a booking. POST /api/bookings with holdId creates the booking and uses up the hold.
          */
         post: operations["createHold"];
         delete?: never;
@@ -929,7 +929,7 @@ export interface components {
              * @description End, after the start.
              */
             endDate: string;
-            /** @description Is returned to clients whose booking is refused. */
+            /** @description Is returned to clients whose booking is rejected. */
             reason?: string;
         };
         CreateHold: {

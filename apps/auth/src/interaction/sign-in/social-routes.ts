@@ -89,7 +89,7 @@ export function createSocialRoutes(services: PageServices) {
   };
 
   /** An old session at the provider must not make ours fresh. */
-  const refuseOldSignIn = (request: Request, response: Response, name: string, purpose: FlowPurpose): Promise<void> => {
+  const rejectOldSignIn = (request: Request, response: Response, name: string, purpose: FlowPurpose): Promise<void> => {
     const detail = { provider: name, reason: 'old sign-in at the provider' };
     audit.record({ kind: 'sign-in.refused', address: request.ip, detail });
     return showFailure(response, name, purpose, 'failed');
@@ -107,7 +107,7 @@ export function createSocialRoutes(services: PageServices) {
     // An interaction that is over must not sign the user in.
     const interaction = interactionUid === null ? undefined : await interactions.findByUid(interactionUid);
     const needsProof = interaction?.needsFreshSignIn === true && isFresh !== true;
-    if (needsProof && isFresh === false) return refuseOldSignIn(request, response, name, purpose);
+    if (needsProof && isFresh === false) return rejectOldSignIn(request, response, name, purpose);
     const account = await socialIdentities.findOrCreateAccount(identity);
     if (account.disabledAt) {
       const detail = { reason: 'account disabled' };
@@ -182,7 +182,7 @@ export function createSocialRoutes(services: PageServices) {
     const { identity } = result;
     if (flow.linkAccountId !== null) return linkIdentity(request, response, flow.linkAccountId, identity);
     if (flow.confirmAccountId === null) return signIn(request, response, flow, result);
-    if (!result.isFresh) return refuseOldSignIn(request, response, name, flow);
+    if (!result.isFresh) return rejectOldSignIn(request, response, name, flow);
     return confirm(request, response, flow, identity);
   });
   return { router, begin };

@@ -98,20 +98,20 @@ const metadataOfOtherClients: readonly string[] = [
 
 /** If there is no consent page, only the program itself may be able to get the code (RFC 8252 section 8.6). */
 function findConsentErrors({ metadata, pkce }: ClientState, isDevelopment: boolean): readonly ClientMetadataError[] {
-  const refused = (isWrong: boolean, whom: string) => wrong(isWrong, 'skip_consent', `is not for ${whom}`);
+  const notFor = (isWrong: boolean, whom: string) => wrong(isWrong, 'skip_consent', `is not for ${whom}`);
   const isOther = (type: unknown): boolean => type !== 'code';
   // In development, a web page may be on http://localhost.
   const isUnsafe = (uri: string): boolean =>
     isLoopback(uri) && !(isDevelopment && URL.parse(uri)?.hostname === 'localhost');
   return [
-    ...refused(metadata.profile === 'fapi2', 'the profile fapi2'),
-    ...refused(isPublic(metadata) && pkce !== 'required', 'a public client with optional PKCE'),
-    ...refused(isPublic(metadata) && listOf(metadata.response_types).some(isOther), 'the implicit flow'),
-    ...refused(
+    ...notFor(metadata.profile === 'fapi2', 'the profile fapi2'),
+    ...notFor(isPublic(metadata) && pkce !== 'required', 'a public client with optional PKCE'),
+    ...notFor(isPublic(metadata) && listOf(metadata.response_types).some(isOther), 'the implicit flow'),
+    ...notFor(
       metadata.application_type === 'native' || redirectUrisOf(metadata).some(hasPrivateScheme),
       'a native app or a custom scheme',
     ),
-    ...refused(isPublic(metadata) && redirectUrisOf(metadata).some(isUnsafe), 'a public client on a loopback address'),
+    ...notFor(isPublic(metadata) && redirectUrisOf(metadata).some(isUnsafe), 'a public client on a loopback address'),
   ];
 }
 

@@ -31,11 +31,11 @@ export function acceptanceRoutes(services: PortalServices): Router {
   const { site, sessions, accounts, invitationStore, acceptances, audit } = services;
   const { facilityEmails, newPasswordLimit, startSession, pages } = services;
 
-  const showRefusal = (response: Response, status: number, title: string, text: string): Promise<void> =>
+  const showRejection = (response: Response, status: number, title: string, text: string): Promise<void> =>
     site.showMessage(response, { status, title, text, links: [{ href: '/portal', text: 'Go to the portal' }] });
 
   const showEndedLink = (response: Response, invitation: Invitation | undefined): Promise<void> =>
-    showRefusal(response, 410, 'This invitation no longer works', explainEndedLink(invitation));
+    showRejection(response, 410, 'This invitation no longer works', explainEndedLink(invitation));
 
   const show = async (
     response: Response,
@@ -49,7 +49,7 @@ export function acceptanceRoutes(services: PortalServices): Router {
     const isInvitedUser = signedIn !== undefined && isInvited(signedIn.account, invitation);
     const view = isInvitedUser ? 'accept-signed-in' : viewForAddress(invitation, existing);
     if (view === 'wrong-kind') {
-      return showRefusal(response, 409, 'This address cannot accept the invitation', explainWrongKind(invitation));
+      return showRejection(response, 409, 'This address cannot accept the invitation', explainWrongKind(invitation));
     }
     return pages.show(
       response,
@@ -133,7 +133,7 @@ export function acceptanceRoutes(services: PortalServices): Router {
       if (invitation?.state !== 'open') return showEndedLink(response, invitation);
       if (invitation.isFacilityDisabled) {
         const text = 'The operator of the service disabled this facility. Use the link again when it is enabled.';
-        return showRefusal(response, 403, `${invitation.facilityName} is disabled`, text);
+        return showRejection(response, 403, `${invitation.facilityName} is disabled`, text);
       }
       return handler(request, response, { token, invitation });
     };
