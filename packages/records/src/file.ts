@@ -10,7 +10,13 @@ import {
   pointerErrorsOf,
 } from '@bay-booking/common/validation';
 import type { Queryable, Transaction } from '@bay-booking/service/database/database';
-import type { Fields, PrepareContext, RecordKind, RecordOutcome } from './record.ts';
+import {
+  createRepetitionFinder,
+  type Fields,
+  type PrepareContext,
+  type RecordKind,
+  type RecordOutcome,
+} from './record.ts';
 
 /** A record of a file, or of a PUT. */
 export interface FileEntry {
@@ -96,15 +102,13 @@ export function createImportFiles(kinds: readonly RecordKind[], formats: Formats
 
   /** Adds the problems that a schema cannot express, and does the slow work before the transaction. */
   async function complete(db: Queryable, entries: readonly FileEntry[], context: PrepareContext): Promise<void> {
-    const first = new Map<string, string>();
+    const findRepeated = createRepetitionFinder();
     for (const [index, { kind, pointer, record, problems }] of entries.entries()) {
       for (const [field, normalize] of Object.entries({ [kind.key]: String, ...kind.unique })) {
         const value = record[field];
         if (typeof value !== 'string') continue;
         const id = JSON.stringify([kind.name, field, normalize(value)]);
-        const earlier = first.get(id);
-        if (earlier === undefined) first.set(id, `${pointer}/${field}`);
-        else problems.push(atPointer(`${pointer}/${field}`, 'duplicate', `is the same as ${earlier}`));
+        problems.push(...findRepeated(`${pointer}/${field}`, id));
       }
       if (index % batchSize === 0) await setImmediate();
     }

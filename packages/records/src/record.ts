@@ -165,18 +165,15 @@ export function createReads<Row extends object, R extends object>(
   };
 }
 
-/** Finds values of `field` that an earlier element of the array has too. */
-export function findRepeated(
-  array: readonly object[] | undefined,
-  pointer: string,
-  field: string,
-): readonly PointerError[] {
-  const values = (array ?? []).map((element) => (element as Fields)[field]);
-  const first = new Map(values.map((value, index) => [value, index] as const).reverse());
-  return values.flatMap((value, index) => {
-    const hint = `is the same as ${pointer}/${first.get(value)}/${field}`;
-    return first.get(value) === index ? [] : [atPointer(`${pointer}/${index}/${field}`, 'duplicate', hint)];
-  });
+/** Returns a function that reports a value which it has got before, by the pointers of both. */
+export function createRepetitionFinder() {
+  const first = new Map<string, string>();
+  return (pointer: string, value: string): readonly PointerError[] => {
+    const earlier = first.get(value);
+    if (earlier !== undefined) return [atPointer(pointer, 'duplicate', `is the same as ${earlier}`)];
+    first.set(value, pointer);
+    return [];
+  };
 }
 
 const { ERR00003, ERR00401, ERR00403, ERR00405, ERR00406, ERR00409, ERR00415, ERR00500, ERR00503 } = generalErrors;

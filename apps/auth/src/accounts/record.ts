@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { hasFormat, isInvisible, textFormats, textSchema } from '@bay-booking/common/text';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
-import { findRepeated, outcomeOf, type RecordKind, type RecordOutcome } from '@bay-booking/records/record';
+import { createRepetitionFinder, outcomeOf, type RecordKind, type RecordOutcome } from '@bay-booking/records/record';
 import type { Queryable, Transaction } from '@bay-booking/service/database/database';
 import pLimit from 'p-limit';
 import { type AuditEvent, findDeleted, findMissing, skipped, storeOperatorEvents } from '../audit/store.ts';
@@ -185,7 +185,8 @@ const noOwner = (pointer: string, facilityId: string): PointerError =>
   });
 
 function checkAccount(account: Partial<AccountInput>): readonly PointerError[] {
-  const { username: name, email, memberships } = account;
+  const { username: name, email, memberships = [] } = account;
+  const findRepeated = createRepetitionFinder();
   const lookalike = name !== undefined && lookalikeIn(name);
   const invisible = (['username', 'name'] as const).filter((field) => isInvisible(account[field] ?? 'none'));
   const isWrong = email !== undefined && !isEmailAddress(email);
@@ -196,7 +197,7 @@ function checkAccount(account: Partial<AccountInput>): readonly PointerError[] {
     ...(lookalike ? [atPointer('/username', 'invalid', `replace ${lookalike} with ordinary letters or digits`)] : []),
     ...invisible.map((field) => atPointer(`/${field}`, 'invalid', 'has only invisible characters')),
     ...(isWrong ? [atPointer('/email', 'invalid', 'must be an e-mail address')] : []),
-    ...findRepeated(memberships, '/memberships', 'facilityId'),
+    ...memberships.flatMap(({ facilityId }, index) => findRepeated(`/memberships/${index}/facilityId`, facilityId)),
   ];
 }
 

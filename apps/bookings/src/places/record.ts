@@ -8,7 +8,12 @@ import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import { atPointer } from '@bay-booking/common/validation';
 import { createImportFiles } from '@bay-booking/records/file';
 import type { RecordStore } from '@bay-booking/records/import';
-import { createManagementErrors, findRepeated, outcomeOf, type RecordKind } from '@bay-booking/records/record';
+import {
+  createManagementErrors,
+  createRepetitionFinder,
+  outcomeOf,
+  type RecordKind,
+} from '@bay-booking/records/record';
 import { type Database, query, send, type Transaction } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { AuditLog } from '../audit-log.ts';
@@ -177,10 +182,14 @@ const locationKind = (hrefOf: (path: string) => string): RecordKind<Location, Pl
   ...placeReads(locations),
 
   prepare: async (_db, records) =>
-    records.map((record) => ({
-      record,
-      problems: findRepeated(record.openingHours?.exceptions, '/openingHours/exceptions', 'date'),
-    })),
+    records.map((record) => {
+      const findRepeated = createRepetitionFinder();
+      const { exceptions = [] } = record.openingHours ?? {};
+      const problems = exceptions.flatMap(({ date }, index) =>
+        findRepeated(`/openingHours/exceptions/${index}/date`, date),
+      );
+      return { record, problems };
+    }),
   compare: async (tx, records) => {
     // Sent without waiting. The locks ensure that the opening hours do not change.
     for (const [facility, group] of Map.groupBy(records, (record) => record.facilityId))
