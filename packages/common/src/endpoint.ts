@@ -48,6 +48,8 @@ export interface EndpointRequest<Query, Body, Caller> {
   readonly path: string;
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
+  /** The known parameters as texts, for links that repeat them. */
+  readonly sentQuery: Readonly<Record<string, unknown>>;
   readonly body: Body;
   /** Always empty unless the endpoint sets `handlesValidationErrors`. */
   readonly validationErrors: readonly ValidationError[];

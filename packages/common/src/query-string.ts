@@ -8,10 +8,7 @@ const defaultMaxItems = 1_000;
 /** No id or reference is longer, so a longer value with commas can only be a list. */
 const maxElementLength = 256;
 
-/**
- * Reads the parameters that `properties` names. A value that cannot be converted to its type stays a string. A repeated
- * value becomes an array. The request validation rejects both.
- */
+/** Reads the parameters that `properties` names. A repeated value becomes an array, which the validation rejects. */
 export function readQueryString(text: string, properties: Properties): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   if (text === '') return values;
@@ -29,7 +26,7 @@ export function readQueryString(text: string, properties: Properties): Record<st
     // A value without brackets is not an object. The request validation rejects it.
     else if (bracketed.length > 0 && whole.length === 0) values[name] = readMembers(bracketed);
     else if (whole.length > 1) values[name] = whole;
-    else if (whole[0] !== undefined) values[name] = convert(whole[0], schema.type);
+    else if (whole[0] !== undefined) values[name] = whole[0];
   }
   return values;
 }
@@ -108,6 +105,15 @@ function readArray(given: readonly string[], bracketed: readonly string[], schem
   const freeItems = Math.max(0, Number(schema.maxItems ?? defaultMaxItems) - elements.length);
   return [...elements, ...wholeValues.slice(0, freeItems)];
 }
+
+/** Converts integers and booleans. A value of another form stays a string, which the validation rejects. */
+export const convertQuery = (values: Readonly<Record<string, unknown>>, properties: Properties) =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? convert(value, properties[name]?.type) : value,
+    ]),
+  );
 
 function convert(text: string, type: unknown): unknown {
   // An integer above MAX_SAFE_INTEGER can be a page number after the end of the list.

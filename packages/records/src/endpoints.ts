@@ -64,11 +64,11 @@ export function listEndpoint(
     access: 'read',
     query: withFilters(pageQuery(defaultPageSize), filters),
     success: { status: 200, description: 'A page of the list.', schema: listSchema(item) },
-    handle: async ({ query: { page: number = 1, pageSize = defaultPageSize, ...filter } }) => {
+    handle: async ({ query: { page: number = 1, pageSize = defaultPageSize, ...filter }, sentQuery }) => {
       const page = { page: number, pageSize };
       const { rows, total } = await list(db, filter as Fields, page);
       const hrefOf = (target: number): string =>
-        link('GET', `${path}${writeQueryString({ ...filter, page: target, pageSize })}`).href;
+        link('GET', `${path}${writeQueryString({ ...sentQuery, page: target, pageSize })}`).href;
       return { status: 200, body: listEnvelope(rows, total, page, hrefOf) };
     },
   });

@@ -113,7 +113,7 @@ export function createAvailabilityEndpoint({ db, places, findHold, link }: Avail
     },
     success: pageSuccess('bays', availabilitySchema, example),
     handlesValidationErrors: true,
-    handle: async ({ query, validationErrors, caller }) => {
+    handle: async ({ query, sentQuery, validationErrors, caller }) => {
       const requested = readInterval(query, validationErrors);
       const page = pageRequest(query, defaultPageSizes.availability);
       // The client can book the time of its own hold, so this hold makes no bay unavailable.
@@ -137,7 +137,7 @@ export function createAvailabilityEndpoint({ db, places, findHold, link }: Avail
         const state = stateOf.get(bay.id);
         return bayAvailability(bay, state ? findGaps(state, interval) : [], query.minMinutes);
       });
-      return availabilityResponse({ items, asOf, total }, { query, page }, link);
+      return availabilityResponse({ items, asOf, total }, { query: sentQuery, page }, link);
     },
   });
 }

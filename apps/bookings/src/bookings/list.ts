@@ -17,20 +17,16 @@ export type ListServices = EndpointServices & { readonly searches: SearchStore; 
 type UpcomingQuery = Partial<PageRequest> & { readonly todayOnly?: boolean };
 
 export async function searchBookings(services: ListServices, request: CallerRequest<SearchQuery, SearchBody>) {
-  const { filter, page, linkQuery, validationErrors } = mergeSearch(
-    request.query,
-    request.body,
-    request.validationErrors,
-  );
+  const { filter, page, dates, validationErrors } = mergeSearch(request.query, request.body, request.validationErrors);
   if (validationErrors.length > 0) throw badRequest(problemsOf(validationErrors));
   const criteria = await findCriteria(services, filter, request.caller);
   const result = criteria ? await services.searches.search(criteria, page) : { rows: [], total: 0 };
-  return pageOf(services, result, '/api/bookings', linkQuery, page);
+  return pageOf(services, result, '/api/bookings', { ...request.sentQuery, ...dates }, page);
 }
 
 export async function listUpcomingBookings(
   services: ListServices,
-  { params: { id = '' }, query, caller: { facilities } }: CallerRequest<UpcomingQuery>,
+  { params: { id = '' }, query, sentQuery, caller: { facilities } }: CallerRequest<UpcomingQuery>,
 ): Promise<EndpointResponse> {
   const { catalogue, searches, now } = services;
   const facilityId = isText(id) ? (await catalogue.findFacilities('bays', facilities, [id])).get(id) : undefined;
@@ -38,7 +34,7 @@ export async function listUpcomingBookings(
   const page = pageRequest(query, defaultPageSizes.upcomingBookings);
   const upcoming = { todayOnly: query.todayOnly === true };
   const result = await searches.search({ facilities: [facilityId], bayIds: [id], now: now(), upcoming }, page);
-  return pageOf(services, result, `/api/bays/${encodeURIComponent(id)}/upcoming-bookings`, { ...query }, page);
+  return pageOf(services, result, `/api/bays/${encodeURIComponent(id)}/upcoming-bookings`, sentQuery, page);
 }
 
 /** Selects facilities that can have matching bookings. Returns undefined if no facility can. */

@@ -27,17 +27,17 @@ export type SearchBody = Partial<FromSchema<typeof searchBodySchema>>;
 export interface Search {
   readonly filter: BookingFilter;
   readonly page: PageRequest;
-  /** The query of the page links, which also contains the dates of the body. */
-  readonly linkQuery: Readonly<Record<string, unknown>>;
+  /** Those of the query, or else of the body, as they were sent. */
+  readonly dates: { readonly startDate: string | undefined; readonly endDate: string | undefined };
   readonly validationErrors: readonly ValidationError[];
 }
 
 /** `routerErrors` are the validation errors that the router has found. They are included in the result. */
 export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: readonly ValidationError[]): Search {
-  const { startDate = body.startDate, endDate = body.endDate, ...otherParameters } = query;
-  const { isActive, page: _page, pageSize: _pageSize, ...values } = otherParameters;
-  const dates = parseDates({ startDate, endDate });
-  const { start, end } = dates;
+  const { isActive, page: _page, pageSize: _pageSize, ...filters } = query;
+  const { startDate = body.startDate, endDate = body.endDate, ...values } = filters;
+  const parsed = parseDates({ startDate, endDate });
+  const { start, end } = parsed;
   const hasLocations = values.locationIds !== undefined;
   const hasText = values.text !== undefined;
 
@@ -51,8 +51,8 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
   };
   requireDate('startDate', start, end);
   requireDate('endDate', end, start);
-  validationErrors.push(...findReversedIntervalErrors(dates));
-  if (hasText) validationErrors.push(...findLengthErrors(dates, maxDaysOfText, ' in a search for a text'));
+  validationErrors.push(...findReversedIntervalErrors(parsed));
+  if (hasText) validationErrors.push(...findLengthErrors(parsed, maxDaysOfText, ' in a search for a text'));
 
   // A request with `locationIds` and only one date has an error, so it needs no filter.
   let time: TimeFilter | undefined;
@@ -73,7 +73,7 @@ export function mergeSearch(query: SearchQuery, body: SearchBody, routerErrors: 
       time,
     },
     page: pageRequest(query, defaultPageSizes[hasLocations ? 'bookingsOfLocations' : 'bookings']),
-    linkQuery: { ...otherParameters, startDate, endDate },
+    dates: { startDate, endDate },
     validationErrors,
   };
 }

@@ -2,7 +2,7 @@
 // an endpoint.
 import type { Endpoint, EndpointRequest, Schema } from '@bay-booking/common/endpoint';
 import type { ApiErrors } from '@bay-booking/common/errors';
-import { findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
+import { convertQuery, findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
 import {
   atPointer,
   createCompiler,
@@ -29,13 +29,13 @@ export interface InputOptions {
 
 type Input = Pick<
   EndpointRequest<unknown, unknown, unknown>,
-  'query' | 'body' | 'validationErrors' | 'idempotencyKey' | 'bodyHash'
+  'query' | 'sentQuery' | 'body' | 'validationErrors' | 'idempotencyKey' | 'bodyHash'
 >;
 type ReadInput = (request: Request, response: Response, rejectsUnknown: boolean) => Promise<Input>;
 
 const anyFields: Schema = { type: 'object' };
 const noFields: Schema = { type: 'object', additionalProperties: false };
-const noInput: Input = { query: {}, body: {}, validationErrors: [], idempotencyKey: undefined };
+const noInput: Input = { query: {}, sentQuery: {}, body: {}, validationErrors: [], idempotencyKey: undefined };
 const keyPattern = /^[\x21-\x7e]{1,255}$/;
 const keyError: ValidationError = {
   field: 'Idempotency-Key',
@@ -65,7 +65,8 @@ export function createInputReaders({ errors, formats, reading }: InputOptions) {
     return async (request, response, rejectsUnknown) => {
       if (!endpoint.query && !endpoint.body && !hasKey && !rejectsUnknown) return noInput;
       const queryString = queryStringOf(request.url);
-      const queryInput = readQueryString(queryString, queryProperties);
+      const sentQuery = readQueryString(queryString, queryProperties);
+      const queryInput = convertQuery(sentQuery, queryProperties);
       const query = validateQuery(queryInput);
       const fields = endpoint.body || rejectsUnknown ? await readFields(request, response) : {};
       const bodyInput = isStrict || bodyUse === 'as sent' ? fields : withoutEmptyTexts(fields, textsThatMayBeEmpty);
@@ -94,7 +95,7 @@ export function createInputReaders({ errors, formats, reading }: InputOptions) {
       const idempotencyKey = isKeyValid ? key : undefined;
       // A file of 10 MB, sorted and written again, would stop other requests for a second.
       const bodyHash = idempotencyKey && bodyUse === 'as sent' && { bodyHash: contentHash(request.body as Buffer) };
-      return { query: query.value, body: body.value, validationErrors, idempotencyKey, ...bodyHash };
+      return { query: query.value, sentQuery, body: body.value, validationErrors, idempotencyKey, ...bodyHash };
     };
   };
 }
