@@ -68,6 +68,7 @@ describe('holds', () => {
     ['holdSeconds above 900', { holdSeconds: 901 }, ['ERR00002']],
     ['no bay', { bayId: null }, ['ERR00001']],
     ['an unknown bay', { bayId: 'bay-e1-01' }, ['ERR00012']],
+    ['a text that is not an id', { bayId: `${'x'.repeat(300)}\ud800` }, ['ERR00012']],
     ['a bay that is not bookable', { bayId: 'bay-n1-99' }, ['BOOK00003']],
     ['a time in the past', { startDate: '2020-01-01T00:00:00Z', endDate: '2020-01-01T01:00:00Z' }, ['ERR00011']],
   ])('a hold with %s is rejected', async (_title, overrides, codes) => {

@@ -3,14 +3,14 @@
 // storage/columns.ts, its state in the log in changes/log.ts.
 import { type EndpointResponse, named, namedSchema } from '@bay-booking/common/endpoint';
 import { linksSchema, type MakeLink } from '@bay-booking/common/links';
-import { anyText, textSchema } from '@bay-booking/common/text';
+import { textSchema } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
 import { tagsToMatch } from '@bay-booking/service/http/etag';
 import type { Reservation } from '../availability/reservation.ts';
 import type { BookingState } from '../changes/log.ts';
 import { apiError } from '../errors.ts';
 import type { Hold } from '../holds/hold.ts';
-import { dateTimeSchema as dateTime, editLinksSchema } from '../http/endpoint-parts.ts';
+import { bayIdSchema, dateTimeSchema as dateTime, editLinksSchema } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';
 import {
   type Booking,
@@ -111,8 +111,7 @@ export const metadataSchema = {
 } as const;
 
 const changeableFields = {
-  // The schema allows every string: a string that cannot be an id gets ERR00012, like any other id that does not exist.
-  bayId: { type: 'string', [anyText]: true, description: 'Bay to book.' },
+  bayId: { ...bayIdSchema, description: 'Bay to book.' },
   userAlias: { ...textSchema, description: 'Alias of the user who makes the booking.' },
   startDate: { ...dateTime, description: 'Start, in UTC unless it has a zone; digits beyond milliseconds are cut.' },
   endDate: { ...dateTime, description: 'End, not before the start and not in the past.' },

@@ -9,6 +9,7 @@ import { problemsOfReservation, validateReservation } from '../availability/rese
 import { newTaggedId } from '../database/tagged-id.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import {
+  bayIdSchema,
   dateTimeSchema as dateTime,
   defineEndpoint,
   type EndpointServices,
@@ -26,7 +27,7 @@ const createHoldSchema = {
   type: 'object',
   required: ['bayId', 'startDate', 'endDate'],
   properties: {
-    bayId: { ...textSchema, description: 'Bay to hold.' },
+    bayId: { ...bayIdSchema, description: 'Bay to hold.' },
     startDate: { ...dateTime, description: 'Start, with a zone; digits beyond milliseconds are cut.' },
     endDate: { ...dateTime, description: 'End, not before the start and not in the past.' },
     holdSeconds: { ...seconds, description: `How long to hold the bay; ${holdSeconds.default} if left out.` },

@@ -1,7 +1,7 @@
 // Defines what the descriptions of several endpoints share: headers, responses and fields.
 import { endpointDefiner, responseSchema, type Schema, type SuccessDescription } from '@bay-booking/common/endpoint';
 import { linksSchema, type MakeLink } from '@bay-booking/common/links';
-import { textSchema } from '@bay-booking/common/text';
+import { anyText, textSchema } from '@bay-booking/common/text';
 import type { Idempotency } from '@bay-booking/service/idempotency';
 import type { AuditLog } from '../audit-log.ts';
 import type { Caller } from '../auth/caller.ts';
@@ -21,6 +21,9 @@ export interface EndpointServices {
 export const string = { type: 'string' } as const;
 
 export const dateTimeSchema = { type: 'string', format: 'date-time' } as const;
+
+/** Allows every string: one that cannot be an id gets ERR00012, like any other id that does not exist. */
+export const bayIdSchema = { type: 'string', [anyText]: true } as const;
 
 export const editLinksSchema = linksSchema('self', 'edit', 'delete');
 
