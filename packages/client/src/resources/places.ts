@@ -1,18 +1,6 @@
 // Reads locations, bays and a bay's upcoming bookings, and manages opening hours.
 import type { RequestOptions, Send } from '../operations.ts';
-import type {
-  BayQuery,
-  BookingBay,
-  BookingBayList,
-  BookingList,
-  BookingLocation,
-  BookingLocationList,
-  LocationQuery,
-  OpeningHours,
-  SetOpeningHours,
-  UpcomingBookingsQuery,
-  UpdateBay,
-} from '../schemas.ts';
+import type * as api from '../schemas.ts';
 import { type PagedList, pagedList } from './paged-list.ts';
 import { type ChangeOptions, conditional, type Versioned, versioned } from './versions.ts';
 
@@ -21,17 +9,17 @@ export type Bays = ReturnType<typeof createBays>;
 
 export const createLocations = (send: Send) => ({
   /** Lists locations by `name`. */
-  list: (query: LocationQuery = {}, options?: RequestOptions): PagedList<BookingLocationList> =>
+  list: (query: api.LocationQuery = {}, options?: RequestOptions): PagedList<api.BookingLocationList> =>
     pagedList(send, 'listBookingLocations', { query, ...options }),
-  get: async (id: string, options?: RequestOptions): Promise<BookingLocation> =>
+  get: async (id: string, options?: RequestOptions): Promise<api.BookingLocation> =>
     (await send('getBookingLocation', { path: { id }, ...options })).data,
-  getOpeningHours: async (id: string, options?: RequestOptions): Promise<Versioned<OpeningHours>> =>
+  getOpeningHours: async (id: string, options?: RequestOptions): Promise<Versioned<api.OpeningHours>> =>
     versioned(await send('getOpeningHours', { path: { id }, ...options })),
   setOpeningHours: async (
     id: string,
-    hours: SetOpeningHours,
+    hours: api.SetOpeningHours,
     options?: ChangeOptions,
-  ): Promise<Versioned<OpeningHours>> =>
+  ): Promise<Versioned<api.OpeningHours>> =>
     versioned(await send('setOpeningHours', { path: { id }, body: hours, ...conditional(options) })),
   /** A location without opening hours is always open. */
   deleteOpeningHours: async (id: string, options?: ChangeOptions): Promise<void> => {
@@ -41,13 +29,16 @@ export const createLocations = (send: Send) => ({
 
 export const createBays = (send: Send) => ({
   /** Lists the bays of one location, or of all facilities of the token, by `name`. */
-  list: (query: BayQuery = {}, options?: RequestOptions): PagedList<BookingBayList> =>
+  list: (query: api.BayQuery = {}, options?: RequestOptions): PagedList<api.BookingBayList> =>
     pagedList(send, 'listBookingBays', { query, ...options }),
-  get: async (id: string, options?: RequestOptions): Promise<Versioned<BookingBay>> =>
+  get: async (id: string, options?: RequestOptions): Promise<Versioned<api.BookingBay>> =>
     versioned(await send('getBookingBay', { path: { id }, ...options })),
   /** Renames a bay, changes its description, or takes it out of service. Needs the scope `golf/schedule`. */
-  update: async (id: string, bay: UpdateBay, options?: ChangeOptions): Promise<Versioned<BookingBay>> =>
+  update: async (id: string, bay: api.UpdateBay, options?: ChangeOptions): Promise<Versioned<api.BookingBay>> =>
     versioned(await send('updateBookingBay', { path: { id }, body: bay, ...conditional(options) })),
-  upcomingBookings: (id: string, query: UpcomingBookingsQuery = {}, options?: RequestOptions): PagedList<BookingList> =>
-    pagedList(send, 'listUpcomingBookings', { path: { id }, query, ...options }),
+  upcomingBookings: (
+    id: string,
+    query: api.UpcomingBookingsQuery = {},
+    options?: RequestOptions,
+  ): PagedList<api.BookingList> => pagedList(send, 'listUpcomingBookings', { path: { id }, query, ...options }),
 });
