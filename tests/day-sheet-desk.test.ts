@@ -89,6 +89,8 @@ describeInChromium('the desk', () => {
     await book('bay-n1-01', 'Ada', at(date, '12:00'), at(date, '14:00'));
     const times = { startDate: at(date, '12:00'), endDate: at(date, '13:30') };
     await system.call('POST', '/api/booking-closures', { bayIds: ['bay-n1-02'], ...times });
+    const hold = { bayId: 'bay-n1-03', startDate: at(date, '12:30'), endDate: at(date, '13:00'), holdSeconds: 900 };
+    await system.call('POST', '/api/booking-holds', hold);
     const page = await system.open(queryOf(date), tall);
     const choices = dialog(page).getByRole('group', { name: 'Bays', exact: true }).last();
     await press(page, 'New booking');
@@ -98,9 +100,9 @@ describeInChromium('the desk', () => {
     await press(page, 'New booking');
     await choices.getByText('closed until 13:30').waitFor();
     expect(await choices.innerText()).toMatch(
-      /^Bay 1\s+booked until 14:00\s+Bay 2\s+closed until 13:30\s+Bay 3\s+free/,
+      /^Bay 1\s+booked until 14:00\s+Bay 2\s+closed until 13:30\s+Bay 3\s+held\s+Bay 4\s+free/,
     );
-    expect(await choices.locator(':checked').getAttribute('value')).toBe('bay-n1-03');
+    expect(await choices.locator(':checked').getAttribute('value')).toBe('bay-n1-04');
     await fill(page, { Name: 'Follows', From: `${date}T14:00`, To: `${date}T15:00` });
     await choices.locator('[value=bay-n1-01]:checked').waitFor();
     for (let times = 0; times < 2; times += 1) await page.keyboard.press('Escape');

@@ -202,6 +202,10 @@ describeInChromium('the day sheet', () => {
     ]);
     const expectTotal = async (total: number) =>
       expect((await system.call<{ total: number }>('GET', '/api/bookings?userAlias=Series')).total).toBe(total);
+    expect(await dialog(page).locator('.dates').last().allTextContents()).toEqual([
+      expect.stringMatching(/^Bay 3, .* 12:00–13:00$/),
+    ]);
+    await dialog(page).getByRole('button', { name: 'Book all 6 with these bays' }).waitFor();
     await expectTotal(0);
     await press(page, 'Book the other 5 times');
     await expectToast(page, '5 bookings were made.');

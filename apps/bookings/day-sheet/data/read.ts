@@ -1,6 +1,6 @@
 // Reads days, bookings and closures, and remembers the days that were read.
 import type { BookingLocation, BookingsClient, Closure, OpeningHours } from '@bay-booking/client';
-import { type Interval, intervalOf, type Period, timesOf } from '../../src/time/interval.ts';
+import { type Interval, intervalOf, join, type Period, timesOf } from '../../src/time/interval.ts';
 import { backgroundApi } from '../api.ts';
 import type { Day, Occupancy, SheetBooking } from '../day/day.ts';
 import { type BayGaps, closedDuring } from '../day/free.ts';
@@ -58,11 +58,27 @@ export async function readOccupancy(day: Day, interval: Interval): Promise<Occup
   return { ...days, timeZone, bays, hours, closures, bookings: new Map(bookings.map((one) => [one.id, one])) };
 }
 
-/** Reads when the bays of the location are free on the days of an interval: at most 32 days, none of them over. */
-export async function readGaps(on: BookingsClient, { location }: Day, interval: Interval): Promise<BayGaps[]> {
-  const query = { locationIds: [location.id], ...timesOf(daysOf(interval, location.timeZone)), pageSize: 1_000 };
-  const found = await on.availability.search(query).toArray();
-  return found.map(({ bay, free }) => ({ bayId: bay.id, free: free.map(intervalOf) }));
+/**
+ * Reads when the bays of the location are free on the days of an interval, at most 32. Times that are over count as
+ * free, because a walk-in begins some minutes ago. So does the time of `own`.
+ */
+export async function readGaps(
+  on: BookingsClient,
+  { location }: Day,
+  interval: Interval,
+  own?: SheetBooking,
+): Promise<BayGaps[]> {
+  const days = daysOf(interval, location.timeZone);
+  const query = { locationIds: [location.id], ...timesOf(days), pageSize: 1_000 };
+  const gaps: BayGaps[] = [];
+  for await (const { items, asOf } of on.availability.search(query).pages()) {
+    const over = { start: days.start, end: Math.max(days.start, Date.parse(asOf)) };
+    for (const { bay, free } of items) {
+      const others = own?.bayId === bay.id ? [over, intervalOf(own)] : [over];
+      gaps.push({ bayId: bay.id, free: join([...others, ...free.map(intervalOf)]) });
+    }
+  }
+  return gaps;
 }
 
 /** The last days that were read, for times without a connection. They stay in memory, where no other user sees them. */

@@ -6,7 +6,7 @@ import { findGaps } from '../../src/availability/rule.ts';
 import { alwaysOpen as alwaysOpenSchedule, createSchedule } from '../../src/opening-hours/schedule.ts';
 import { intervalOf, timesOf } from '../../src/time/interval.ts';
 import { closesBay, type Occupancy, type SheetBooking } from './day.ts';
-import { type BayGaps, describeStatus, findTimes, firstFreeBay, offersFor, statusesAt } from './free.ts';
+import { type BayGaps, describeStatus, findTimes, firstFreeBay, offersFor, statusesAt, withHolds } from './free.ts';
 import { clockAt, dayOf, instantAt } from './time.ts';
 
 const bays = ['a', 'b', 'c', 'd'].map((id) => ({ id, name: `Bay ${id}`, bookable: id !== 'd' }) as BookingBay);
@@ -216,6 +216,10 @@ test('a bay is free at a time if the rule of the service has a gap there, and fo
         if (kind === 'booked') expect(bookings.some(([, one]) => Date.parse(one.endDate) === until)).toBe(true);
         if (kind === 'free' && until) expect(isFree(index, { ...interval, end: until })).toBe(true);
       }
+      // The sheet knows nothing of what takes the time.
+      const withoutBookings = statusesAt({ ...occupancy, bookings: new Map() }, interval);
+      for (const [index, { kind }] of withHolds(withoutBookings, gaps, interval).entries())
+        expect(kind === 'free').toBe(isFree(index, interval));
       const all = { bays: bayCount, together, minutes: 45, dates: [winter], from: '00:00', to: '00:00' };
       const found = findTimes(gaps, all, { timeZone: copenhagen, now: 0, limit: 100 });
       for (let start = dayStart; start < quarter(93); start += 1_800_000) {

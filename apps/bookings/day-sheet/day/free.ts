@@ -16,7 +16,7 @@ export const closedDuring = (occupancy: Hours, interval: Interval): Interval[] =
 
 export interface BayStatus {
   readonly bay: BookingBay;
-  readonly kind: 'free' | 'booked' | 'closed' | 'not bookable';
+  readonly kind: 'free' | 'booked' | 'closed' | 'held' | 'not bookable';
   /** When a free bay stops being free, or another bay is free again. Undefined if the day does not say when. */
   readonly until?: number | undefined;
   /** What is in the way. Closed hours are not a closure. */
@@ -67,6 +67,14 @@ export function statusesAt(occupancy: Occupancy, interval: Interval, except: rea
   });
 }
 
+/** Marks the bays that only a hold keeps from being free: the sheet has no holds, but `gaps` leave their times out. */
+export const withHolds = (statuses: readonly BayStatus[], gaps: readonly BayGaps[], interval: Interval): BayStatus[] =>
+  statuses.map((status) => {
+    const free = gaps.find(({ bayId }) => bayId === status.bay.id)?.free;
+    const isHeld = status.kind === 'free' && free && !free.some((gap) => contains(gap, interval));
+    return isHeld ? { ...status, kind: 'held', until: undefined } : status;
+  });
+
 /** Returns a text such as `booked until 19:00`. */
 export const describeStatus = ({ kind, until }: BayStatus, day: DayTimes): string =>
   until === undefined || kind === 'free' ? kind : `${kind} until ${timeOf(new Date(until).toISOString(), day)}`;
@@ -104,7 +112,7 @@ function nearestStart(free: readonly Interval[], { start, end }: Interval, now: 
 
 /**
  * Returns what bookings can have instead, if some of their bays are `rejected`: other bays at the same time, and the
- * same bays at another time. `gaps` do not begin before `now`.
+ * same bays at another time, not before `now`.
  */
 export function offersFor(
   gaps: readonly BayGaps[],
@@ -114,7 +122,7 @@ export function offersFor(
 ): TimeChoice[] {
   let chosen = bayIds;
   for (const bayId of rejected) {
-    const other = nearestBay(gaps, bayId, chosen, { start: Math.max(start, now), end });
+    const other = nearestBay(gaps, bayId, chosen, { start, end });
     chosen = chosen.flatMap((id) => (id === bayId ? (other ?? []) : id));
   }
   const free = bayIds.map((bayId) => gaps.find((one) => one.bayId === bayId)?.free ?? []);

@@ -2,7 +2,7 @@
 import type { Problem } from '@bay-booking/client';
 import { weekdays } from '../../src/opening-hours/hours.ts';
 import { describeMetadataChange } from './customer.ts';
-import { bayNameOf, type Day, type SheetBooking } from './day.ts';
+import { bayNameOf, type Day, nameOf, type SheetBooking } from './day.ts';
 import { clockAt, timeOf } from './time.ts';
 
 export type RequestedBooking = Pick<SheetBooking, 'bayId' | 'startDate' | 'endDate' | 'externalBookingId'> & {
@@ -125,7 +125,7 @@ export function sentencesOf(
     const held = contextData.heldUntil;
     if (others.length > 0)
       return others.map(
-        (other) => `${bay} is booked from ${clockAt(other.startDate, day.timeZone)} by ${other.userAlias}.`,
+        (other) => `${bay} is booked from ${clockAt(other.startDate, day.timeZone)} by ${nameOf(other)}.`,
       );
     return [held ? `${bay} is held until ${clockAt(String(held), day.timeZone)}.` : `${bay} is taken at this time.`];
   }

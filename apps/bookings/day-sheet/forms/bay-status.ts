@@ -1,8 +1,9 @@
 // Shows beside each bay of a form whether the bay is free at the typed time. Chooses the first free bay.
 import { intervalOf } from '../../src/time/interval.ts';
-import { readOccupancy, trackLatest } from '../data/read.ts';
-import type { Day } from '../day/day.ts';
-import { type BayStatus, describeStatus, statusesAt } from '../day/free.ts';
+import { backgroundApi } from '../api.ts';
+import { readGaps, readOccupancy, trackLatest } from '../data/read.ts';
+import type { Day, SheetBooking } from '../day/day.ts';
+import { type BayStatus, describeStatus, statusesAt, withHolds } from '../day/free.ts';
 import { dateAt, dayOf } from '../day/time.ts';
 import { h } from '../dom.ts';
 import type { Form } from './form.ts';
@@ -12,8 +13,8 @@ import { type FormTimes, readTimes } from './time-fields.ts';
 const maxReadMs = 7 * 86_400_000;
 
 interface StatusOptions {
-  /** The ids of bookings that are not in the way. */
-  readonly except?: readonly string[];
+  /** A booking that is not in the way. */
+  readonly own?: SheetBooking;
   /** Chooses the first free bay, until the user chooses one. */
   readonly preselects?: boolean;
 }
@@ -23,7 +24,7 @@ export function enableStatuses(
   form: Form,
   day: Day,
   before: FormTimes,
-  { except = [], preselects = false }: StatusOptions,
+  { own, preselects = false }: StatusOptions,
 ): () => Promise<void> {
   const boxes = [...form.element.querySelectorAll<HTMLInputElement>('[type=checkbox][name=bayId]')];
   const options = [...form.element.querySelectorAll<HTMLOptionElement>('[name=bayId] option')];
@@ -44,8 +45,12 @@ export function enableStatuses(
       const interval = intervalOf(readTimes(form.values(), day, before));
       if (interval.end - interval.start > maxReadMs) return [];
       const times = dayOf(dateAt(interval.start, day.timeZone), day.timeZone);
-      const statuses = statusesAt(await readOccupancy(day, interval), interval, except);
-      return statuses.map((status) => ({ ...status, text: describeStatus(status, times) }));
+      const [occupancy, gaps] = await Promise.all([
+        readOccupancy(day, interval),
+        readGaps(backgroundApi, day, interval, own).catch(() => []),
+      ]);
+      const statuses = statusesAt(occupancy, interval, own ? [own.id] : []);
+      return withHolds(statuses, gaps, interval).map((status) => ({ ...status, text: describeStatus(status, times) }));
     } catch {
       // The time is not complete, or there is no connection.
       return [];

@@ -22,7 +22,7 @@ import { enableStatuses } from './bay-status.ts';
 import { customerFields, readCustomer } from './customer-fields.ts';
 import { type FormContext, formField, openForm } from './form.ts';
 import { showHistory } from './history.ts';
-import { offerInstead } from './offers.ts';
+import { offerInstead, offerOtherBays } from './offers.ts';
 import { readTimes, timeFields } from './time-fields.ts';
 
 export interface ProposedBooking {
@@ -107,7 +107,8 @@ export function openNewBooking({ day }: FormContext, initial: ProposedBooking, d
 
   /** Shows which times are not free and offers the others. Returns whether all are free. */
   async function showCheck(requested: readonly CreateBooking[]): Promise<boolean> {
-    const { conflicts, free } = checkSeries(requested, await findProblems(requested, day), day);
+    const problems = await findProblems(requested, day);
+    const { conflicts, free } = checkSeries(requested, problems, day);
     const count = describeCount(requested, day.timeZone);
     form.setSubmitLabel(conflicts.length > 0 ? 'Check again' : `Book all ${requested.length}`);
     if (conflicts.length === 0)
@@ -117,7 +118,10 @@ export function openNewBooking({ day }: FormContext, initial: ProposedBooking, d
       const items = conflicts.map((text) => h('li.conflict', text));
       const label = free.length === 1 ? 'Book the other time' : `Book the other ${free.length} times`;
       const bookFree = free.length > 0 && button(label, () => void form.run(() => book(free)));
-      form.showBelow(h('div', { role: 'status' }, h('p', summary), h('ul.dates', ...items), bookFree));
+      const isAboutBays = problems.every(({ field }) => field === 'bayId');
+      const take = (bookings: readonly CreateBooking[]) => void form.run(() => book(bookings));
+      const offers = isAboutBays ? await offerOtherBays(requested, free, day, take) : [];
+      form.showBelow(h('div', { role: 'status' }, h('p', summary), h('ul.dates', ...items), bookFree, ...offers));
     }
     return conflicts.length === 0;
   }
@@ -205,7 +209,7 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
     draft,
   );
 
-  enableStatuses(form, day, { start: startDate, end: endDate }, { except: [id] });
+  enableStatuses(form, day, { start: startDate, end: endDate }, { own: original });
 
   function askToCancel(): void {
     const chosen = choiceOf(form.values());

@@ -22,7 +22,13 @@ interface ClosedTime extends Period {
   readonly bayIds?: readonly string[] | null;
 }
 
-export function openClosure(context: FormContext, original: Closure | NewClosure, draft?: FormDraft): void {
+/** `found` are the bookings during the closure, if they are known. */
+export function openClosure(
+  context: FormContext,
+  original: Closure | NewClosure,
+  draft?: FormDraft,
+  found?: readonly SheetBooking[],
+): void {
   const { day, mayClose } = context;
   const { bayIds, startDate, endDate } = original;
   const existing = 'id' in original ? original : undefined;
@@ -64,14 +70,15 @@ export function openClosure(context: FormContext, original: Closure | NewClosure
         notify(existing || isOver(saved) ? 'The closure was saved.' : 'The bays are closed.');
         if (!bookings?.length) return true;
         // The bookings stay, so somebody must call these people.
-        openClosure(context, saved);
+        openClosure(context, saved, undefined, bookings);
         return false;
       },
       reopen: (current, edited) => openClosure(context, current as Closure, edited),
     },
     draft,
   );
-  void showBookings(draft ? undefined : existing);
+  if (found) bookingList.append(describeBookings(found, true));
+  else void showBookings(draft ? undefined : existing);
   form.element.addEventListener('input', ({ target }) => {
     if ((target as HTMLInputElement).name !== 'reason') void showBookings();
   });

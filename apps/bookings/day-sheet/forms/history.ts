@@ -2,7 +2,7 @@
 import type { BookingHistory, FacilityPeople, History } from '@bay-booking/client';
 import { api } from '../api.ts';
 import { type Customer, customerTexts } from '../day/customer.ts';
-import { bayNameOf, type Day, type SheetBooking } from '../day/day.ts';
+import { bayNameOf, type Day, nameOf, type SheetBooking } from '../day/day.ts';
 import { describeActor } from '../day/people.ts';
 import { describeChange } from '../day/sentences.ts';
 import { clockAt, rangeOf, shortDateAt } from '../day/time.ts';
@@ -32,7 +32,7 @@ function stateOf({ changes }: HistoryEntry, side: 'from' | 'to', day: Day): Chil
   const range = times.endDate && rangeOf(times, day);
   const customer = customerTexts({ metadata: changes.metadata?.[side] } as Customer);
   const bay = bayNameOf(day, fieldOf('bayId'));
-  return listOf(fieldOf('userAlias').trim(), bay, range, fieldOf('externalBookingId'), ...customer);
+  return listOf(nameOf({ userAlias: fieldOf('userAlias') }), bay, range, fieldOf('externalBookingId'), ...customer);
 }
 
 /** `name` says whose booking was changed, where the list has several. */
@@ -61,11 +61,11 @@ export async function showHistory(day: Day, subject: string, booking?: SheetBook
   // Without names, the changes are still useful.
   const people = await api.people(day.location.facilityId).catch(() => undefined);
   const items = entries.map((entry) => {
-    const name = booking ? undefined : nameOf(entry, entries, day);
+    const name = booking ? undefined : nameIn(entries, entry, day);
     return entryElement(entry, day, actorOf(entry, people, subject), name);
   });
   openForm({
-    title: booking ? `History of ${booking.userAlias}` : 'Changes of this day',
+    title: booking ? `History of ${nameOf(booking)}` : 'Changes of this day',
     day,
     kind: 'history',
     content: [items.length > 0 ? h('ul.history', ...items) : h('p', 'Nothing was booked or changed.')],
@@ -74,11 +74,12 @@ export async function showHistory(day: Day, subject: string, booking?: SheetBook
 }
 
 /** An update has the name only if it changes the name. The booking may be gone, but not the entry of its creation. */
-function nameOf(entry: HistoryEntry, entries: readonly HistoryEntry[], day: Day): string | undefined {
+function nameIn(entries: readonly HistoryEntry[], entry: HistoryEntry, day: Day): string | undefined {
   const idOf = (one: HistoryEntry) => ('bookingId' in one ? one.bookingId : '');
   const current = day.bookings.get(idOf(entry))?.userAlias;
   const names = entries.filter((one) => idOf(one) === idOf(entry)).map(({ changes: { userAlias } }) => userAlias);
-  return current ?? names.map((name) => name?.to ?? name?.from).find((name) => typeof name === 'string');
+  const userAlias = current ?? names.map((name) => name?.to ?? name?.from).find((name) => typeof name === 'string');
+  return typeof userAlias === 'string' ? nameOf({ userAlias }) : undefined;
 }
 
 /** Reads one page: a busy day has more changes than anybody reads. */

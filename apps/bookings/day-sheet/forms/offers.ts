@@ -1,17 +1,23 @@
 // Offers other bays and times after a rejection and lists times that can be chosen with one tap.
-import { BookingsApiError } from '@bay-booking/client';
-import { intervalOf, join, timesOf } from '../../src/time/interval.ts';
+import { BookingsApiError, type CreateBooking } from '@bay-booking/client';
+import { intervalOf, timesOf } from '../../src/time/interval.ts';
 import { api } from '../api.ts';
 import { readGaps } from '../data/read.ts';
 import { bayNameOf, type Day, type SheetBooking } from '../day/day.ts';
 import { offersFor, type TimeChoice } from '../day/free.ts';
-import { RejectedBookings } from '../day/sentences.ts';
+import { RejectedBookings, type RequestedBooking } from '../day/sentences.ts';
 import { rangeOf } from '../day/time.ts';
 import { button, type Child, h, listOf } from '../dom.ts';
 import type { Form } from './form.ts';
 import { timeValues } from './time-fields.ts';
 
 const takenCodes: readonly string[] = ['BOOK00002', 'BOOK00003'];
+
+/** The bays and the time of bookings at one time. */
+const choiceOf = (bookings: readonly RequestedBooking[]): TimeChoice => ({
+  bayIds: bookings.map(({ bayId }) => bayId),
+  ...intervalOf(bookings[0] as RequestedBooking),
+});
 
 /** Returns nothing unless bookings at one time were rejected because a bay is not free. `own` is not in the way. */
 async function findOffers(error: unknown, day: Day, own?: SheetBooking): Promise<TimeChoice[]> {
@@ -24,14 +30,10 @@ async function findOffers(error: unknown, day: Day, own?: SheetBooking): Promise
   );
   if (!first || problems.length === 0 || !isOneTime) return [];
   const rejected = new Set(problems.map(({ contextData }) => requested[Number(contextData.index ?? 0)]?.bayId ?? ''));
-  const wanted = { bayIds: requested.map(({ bayId }) => bayId), ...intervalOf(first) };
+  const wanted = choiceOf(requested);
   // What cannot be read, for example of more than 32 days, is not offered. The rejection itself says what is wrong.
-  const gaps = await readGaps(api, day, wanted).catch(() => []);
-  const withOwn = gaps.map(({ bayId, free }) => ({
-    bayId,
-    free: own?.bayId === bayId && first.bayId === bayId ? join([...free, intervalOf(own)]) : free,
-  }));
-  const offers = offersFor(withOwn, wanted, [...rejected], Date.now());
+  const gaps = await readGaps(api, day, wanted, first.bayId === own?.bayId ? own : undefined).catch(() => []);
+  const offers = offersFor(gaps, wanted, [...rejected], Date.now());
   return offers.filter(({ start, bayIds }) => bayIds[0] !== own?.bayId || start !== Date.parse(own?.startDate ?? ''));
 }
 
@@ -61,3 +63,36 @@ export const offerInstead =
     form.showBelow(...(await offersAfter(error, day, take, own)));
     throw error;
   };
+
+/** Each time is a request. */
+const maxLookedUp = 20;
+
+/**
+ * Offers to book all of a series, with the nearest free bays at the same times instead of those that are not `free`.
+ * Returns nothing if one of these times has no free bay, or if there are many.
+ */
+export async function offerOtherBays(
+  requested: readonly CreateBooking[],
+  free: readonly CreateBooking[],
+  day: Day,
+  take: (bookings: readonly CreateBooking[]) => void,
+): Promise<readonly HTMLElement[]> {
+  if (requested.length - free.length > maxLookedUp) return [];
+  const times = [...Map.groupBy(requested, ({ startDate }) => startDate).values()];
+  const found = await Promise.all(
+    times.map(async (bookings) => {
+      const rejected = bookings.filter((booking) => !free.includes(booking)).map(({ bayId }) => bayId);
+      if (rejected.length === 0) return bookings;
+      const wanted = choiceOf(bookings);
+      const gaps = await readGaps(api, day, wanted).catch(() => []);
+      const offer = offersFor(gaps, wanted, rejected, Date.now()).find(({ start }) => start === wanted.start);
+      return bookings.flatMap((booking, index) => (offer ? { ...booking, bayId: offer.bayIds[index] ?? '' } : []));
+    }),
+  );
+  const all = found.flat();
+  if (all.length < requested.length) return [];
+  const changed = all.filter(({ bayId }, index) => bayId !== requested[index]?.bayId);
+  const items = changed.map((booking) => h('li', ...describeChoice(choiceOf([booking]), day)));
+  const label = `Book all ${all.length} with these bays`;
+  return [h('p', 'Free instead:'), h('ul.dates', ...items), button(label, () => take(all))];
+}

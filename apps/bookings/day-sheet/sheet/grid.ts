@@ -31,7 +31,7 @@ export type Grid = ReturnType<typeof createGrid>;
 export function createGrid(day: Day, { open, openEmpty }: GridActions) {
   const rowCount = Math.ceil((day.end - day.start) / halfHour);
   const headings = day.bays.map(({ name, bookable }) =>
-    h('div.bay-name', h('span', name), !bookable && h('small', 'not bookable')),
+    h('div.bay-name', h('span', { title: name }, name), !bookable && h('small', 'not bookable')),
   );
   const columns = day.bays.map(({ id, bookable }, index) => {
     const column = h('div', { class: bookable ? 'column' : 'column unbookable', 'data-bay': id });

@@ -1,5 +1,5 @@
 // Moves a cursor over the grid with the arrow keys and opens the forms of what is below it. The grid is one tab stop.
-import type { SheetEntry } from '../day/day.ts';
+import { nameOf, type SheetEntry } from '../day/day.ts';
 import { announce } from '../dom.ts';
 import type { Grid, GridActions, Selection } from './grid.ts';
 import { choices } from './toolbar.ts';
@@ -51,9 +51,7 @@ export function enableKeyboard(grid: Grid, { open, openEmpty, choose }: Keyboard
     const bays = [...new Set([bay, lastBay])].map((index) => day.bays[index]?.name).join(' to ');
     const entries = grid
       .entriesAt(cursor)
-      .map((entry) =>
-        'userAlias' in entry ? `booked by ${entry.userAlias}` : `closed: ${entry.reason ?? 'no reason'}`,
-      );
+      .map((entry) => ('userAlias' in entry ? `booked by ${nameOf(entry)}` : `closed: ${entry.reason ?? 'no reason'}`));
     announce([bays, marker.textContent.replace('–', ' to '), ...entries].join(', '));
   }
 
