@@ -120,7 +120,6 @@ export function readAuthConfig(environment: NodeJS.ProcessEnv) {
   return Object.freeze({
     ...read,
     production,
-    encryptionKey: read.encryptionKeys[0],
     lockout: lockout as Lockout,
     /** Whether clients of the implicit flow may have `http://localhost` redirect URIs. */
     isDevelopment: loopback && !production,

@@ -150,6 +150,14 @@ describe('the password', () => {
     expect(again.account.title).toMatch(/^Your account/);
   });
 
+  test('if the other sessions cannot be ended, the password stays as it was', async () => {
+    const { browser, account, username } = await registerUser(server);
+    await server.db.raw('alter table pending_sign_in rename to hidden');
+    expect((await changePassword(browser, account, password, newPassword)).status).toBe(500);
+    await server.db.raw('alter table hidden rename to pending_sign_in');
+    expect((await signInUser(server, username)).account.title).toMatch(/^Your account/);
+  });
+
   test.each([
     ['keeps the access of applications in this browser if the user chooses so', 'yes', 200],
     ['ends the access of applications in this browser by default', '', 400],

@@ -16,7 +16,7 @@ import type { ShowAccount } from './page.ts';
 const wrongPassword = 'The current password is wrong.';
 
 export function createPasswordChange(services: PageServices, show: ShowAccount): SignedInHandler {
-  const { accounts, factors, sessionStore, devices, signIn, emails, newPasswordLimit, audit } = services;
+  const { accounts, factors, outbox, devices, signIn, emails, newPasswordLimit, audit } = services;
 
   /**
    * Checks the password like a sign-in: wrong passwords can lock the account. Returns nothing if the password is right.
@@ -60,11 +60,11 @@ export function createPasswordChange(services: PageServices, show: ShowAccount):
     });
     if ('errors' in chosen) return show(response, signedIn, chosen.errors);
     const { passwordHash } = chosen;
-    await accounts.setPassword(account.id, passwordHash);
+    const keepClientAccess = field(request, 'keepApplications') === 'yes';
+    await accounts.setPassword(account.id, passwordHash, { keptSession: sessionId, keepClientAccess });
+    outbox.wake();
     // The old device cookie became invalid with the old password.
     devices.issue(request, response, { id: account.id, passwordHash });
-    const keepClientAccess = field(request, 'keepApplications') === 'yes';
-    await sessionStore.endEverything(account.id, { keptSession: sessionId, keepClientAccess });
     audit.record({ kind: 'password.changed', accountId: account.id, address: request.ip });
     await emails.sendPasswordChanged(account);
     response.redirect(303, '/account?done=password');

@@ -1,5 +1,6 @@
 // Serves the page "Sign-in security", where users set up and remove passkeys, an authenticator app and recovery codes.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
+import { endEverything } from '../accounts/end-access-store.ts';
 import { validateName } from '../accounts/field-rules.ts';
 import { hasUnconfirmedAddress } from '../accounts/store.ts';
 import { createRecoveryCodes } from '../factors/codes.ts';
@@ -31,7 +32,7 @@ const requiredText =
   'A facility where you have a role requires a second factor. Add another one before you remove the last one.';
 
 export function securityRoutes(services: PageServices): Router {
-  const { site, factors, emails, audit, config, sessionStore, addFactorToSession } = services;
+  const { site, factors, emails, audit, config, db, outbox, addFactorToSession } = services;
 
   const code = createFirstFactorCode(services);
   const { mailCodeField, sendCode, checkMailCode, proofOf } = code;
@@ -98,7 +99,10 @@ export function securityRoutes(services: PageServices): Router {
       const { account, sessionId } = signedIn;
       const { change, method, done } = setUps[factor];
       await addFactorToSession(request, response, signedIn, method);
-      if (firstCodes) await sessionStore.endEverything(account.id, { keptSession: sessionId });
+      if (firstCodes) {
+        await endEverything(db, account.id, { keptSession: sessionId });
+        outbox.wake();
+      }
       record(request, signedIn, 'factor.added', factor);
       await emails.sendFactorChanged(account, change);
       if (!firstCodes) return response.redirect(303, returnPathOf(request) ?? `${path}?done=${done}`);

@@ -28,7 +28,7 @@ export interface ConfirmationCodesOptions {
 
 export function createConfirmationCodes({ db, config, mailer, limit }: ConfirmationCodesOptions) {
   // A reader of the database could guess the six digits of a plain hash.
-  const hmacOf = (sessionId: string, code: string, key = config.encryptionKey): string =>
+  const hmacOf = (sessionId: string, code: string, key = config.encryptionKeys[0]): string =>
     createHmac('sha256', key).update(`confirmation code\0${sessionId}\0${code}`).digest('base64url');
 
   // Another instance may have sent the code with another key while KEY_ENCRYPTION_KEY is rotated.

@@ -1,8 +1,9 @@
 // Stores the accounts of users and programs (table `account`).
 import { randomBytes } from 'node:crypto';
-import { type Database, type Queryable, query, queryOne } from '@bay-booking/service/database/database';
+import { type Database, type Queryable, query, queryOne, transaction } from '@bay-booking/service/database/database';
 import type { UserMembership } from '../facilities/roles.ts';
 import { canonicalName, readName } from '../input/username.ts';
+import { endEverything, type KeptSession } from './end-access-store.ts';
 
 export type AccountKind = 'user' | 'service';
 
@@ -119,19 +120,21 @@ export function createAccountStore({ db }: { db: Database }) {
 
     create: (account: NewAccount): Promise<Account | undefined> => insertAccount(db, account),
 
-    /** Deletes unused links for a password reset, because somebody else may have them. */
-    async setPassword(accountId: string, passwordHash: string): Promise<void> {
-      await query(
-        db,
-        `with ended as (delete from one_time_link where account_id = $1 and purpose = 'reset-password')
-         update account set password_hash = $2, updated_at = now() where id = $1`,
-        [accountId, passwordHash],
-      );
-    },
+    /** Also ends what somebody else may have: access with the old password, and unused links for a reset. */
+    setPassword: (accountId: string, passwordHash: string, kept: KeptSession): Promise<void> =>
+      transaction(db, async (tx) => {
+        await query(
+          tx,
+          `with ended as (delete from one_time_link where account_id = $1 and purpose = 'reset-password')
+           update account set password_hash = $2, updated_at = now() where id = $1`,
+          [accountId, passwordHash],
+        );
+        await endEverything(tx, accountId, kept);
+      }),
 
     /**
      * Sets a new password for a user who opened a link that was mailed to `email`, which proves that the address
-     * belongs to the user.
+     * belongs to the user. Ends all access to the account.
      *
      * - Before the address was first verified, an attacker may have created the account with this address, linked
      *   identities and added factors. Those from before that time are removed.
@@ -141,10 +144,10 @@ export function createAccountStore({ db }: { db: Database }) {
     async recover(
       accountId: string,
       { passwordHash, email }: { passwordHash: string; email: string },
-      on: Queryable = db,
+      tx: Queryable,
     ): Promise<void> {
       await query(
-        on,
+        tx,
         `with removed as (
            delete from social_identity s using account a
             where a.id = $1 and s.account_id = a.id and s.created_at < ${provenAt}),
@@ -161,6 +164,7 @@ export function createAccountStore({ db }: { db: Database }) {
           where id = $1`,
         [accountId, passwordHash, email, canonicalName(email)],
       );
+      await endEverything(tx, accountId);
     },
 
     async setName(accountId: string, name: string): Promise<void> {
@@ -180,12 +184,12 @@ export function createAccountStore({ db }: { db: Database }) {
 
     /**
      * Removes the password, all social identities and all second factors of an account that somebody has created with
-     * the e-mail address of another person. Returns false if `email` is no longer that of the account, or if it was
-     * verified.
+     * the e-mail address of another person, and ends all access to it. Returns false if `email` is no longer that of
+     * the account, or if it was verified.
      */
-    async disown(accountId: string, email: string, on: Queryable = db): Promise<boolean> {
+    async disown(accountId: string, email: string, tx: Queryable): Promise<boolean> {
       const rows = await query(
-        on,
+        tx,
         `with disowned as (
            update account set password_hash = null, updated_at = now()
             where id = $1 and email_key = $2 and not email_verified returning id),
@@ -196,7 +200,9 @@ export function createAccountStore({ db }: { db: Database }) {
          select id from disowned`,
         [accountId, canonicalName(email)],
       );
-      return rows.length === 1;
+      if (rows.length === 0) return false;
+      await endEverything(tx, accountId);
+      return true;
     },
   };
 }

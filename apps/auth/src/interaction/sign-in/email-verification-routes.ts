@@ -33,7 +33,7 @@ const linkExpired: MessagePage = {
 };
 
 export function emailVerificationRoutes(services: PageServices): Router {
-  const { site, accounts, emails, links, factors, socialIdentities, providers, sessionStore, audit } = services;
+  const { site, accounts, emails, links, factors, socialIdentities, providers, outbox, audit } = services;
 
   const tokenOf = (request: Request): string => queryText(request, 'token') ?? '';
 
@@ -64,7 +64,7 @@ export function emailVerificationRoutes(services: PageServices): Router {
       accounts.disown(accountId, email, tx),
     );
     if (!owner) return false;
-    await sessionStore.endEverything(owner.accountId);
+    outbox.wake();
     audit.record({ kind: 'account.disowned', accountId: owner.accountId, address: request.ip });
     return true;
   };

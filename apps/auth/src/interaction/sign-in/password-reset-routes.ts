@@ -22,7 +22,7 @@ const linkExpired: MessagePage = {
 };
 
 export function passwordResetRoutes(services: PageServices): Router {
-  const { site, accounts, links, emails, sessionStore, tokenStore, audit } = services;
+  const { site, accounts, links, emails, outbox, tokenStore, audit } = services;
   const { resetLinkLimit, newPasswordLimit, attempts, startSession } = services;
 
   const showRequest = (response: Response, state: FormState = {}): Promise<void> => {
@@ -80,7 +80,7 @@ export function passwordResetRoutes(services: PageServices): Router {
       return true;
     });
     if (!owner) return site.showMessage(response, linkExpired);
-    await sessionStore.endEverything(id);
+    outbox.wake();
     await attempts.resetFailures(account);
     audit.record({ kind: 'password.reset', accountId: id, address: request.ip });
     await emails.sendPasswordChanged(account);

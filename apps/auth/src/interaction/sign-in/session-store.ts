@@ -1,7 +1,6 @@
 // Reads and ends the sessions of an account. A session is a row of `browser_session` and an artifact of oidc-provider.
 // `queueLogoutTokens` reads the ended sessions from the common table expression `ended`.
 import { type Queryable, query } from '@bay-booking/service/database/database';
-import { endEverything, type KeptSession } from '../../accounts/end-access-store.ts';
 import { isLiveSession } from '../../oidc/storage/sessions.ts';
 import { queueLogoutTokens } from '../../outbox/store.ts';
 
@@ -42,11 +41,6 @@ export function createSessionStore({ db, sendLogoutTokens }: { db: Queryable; se
       );
       sendLogoutTokens();
       return rows.length;
-    },
-
-    async endEverything(accountId: string, kept?: KeptSession): Promise<void> {
-      await endEverything(db, accountId, kept);
-      sendLogoutTokens();
     },
 
     /** Deletes only the row in `browser_session`. The session of oidc-provider must have ended already. */

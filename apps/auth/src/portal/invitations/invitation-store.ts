@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { type Database, type Queryable, query, queryOne, transaction } from '@bay-booking/service/database/database';
 import { createFilteredList } from '@bay-booking/service/page-statements';
 import { hashSecret, randomToken } from '@bay-booking/service/secret-box';
+import type { FacilityRole } from '../../facilities/roles.ts';
 import { canonicalName } from '../../input/username.ts';
 import { lockFacilityAs } from '../facility-lock-store.ts';
 import { accountKindFor, type InvitedRole, mayInvite } from '../rules.ts';
@@ -97,7 +98,7 @@ export function createInvitationStore({ db }: { db: Database }) {
     const isByOperator = invitation.actorId === null;
     const invitee = await findInvitee(tx, invitation);
     if (invitee.isFacilityDisabled) return { error: 'facility-disabled' };
-    if (isByOperator ? invitee.isOwner : invitee.isMember) return { error: 'already-member' };
+    if (isByOperator ? invitee.role === 'owner' : invitee.role !== null) return { error: 'already-member' };
     if (invitee.isOtherKind) return { error: 'other-kind' };
     const previous = await queryOne<{ id: string; expired: boolean }>(
       tx,
@@ -204,8 +205,8 @@ const newInvitationId = (): string => `inv-${randomBytes(12).toString('base64url
 
 interface Invitee {
   readonly isFacilityDisabled: boolean;
-  readonly isMember: boolean;
-  readonly isOwner: boolean;
+  /** At the facility. */
+  readonly role: FacilityRole | null;
   /** An account that the invitation may replace does not count. */
   readonly isOtherKind: boolean;
   readonly peopleCount: number;
@@ -215,10 +216,8 @@ async function findInvitee(tx: Queryable, { facilityId, email, role }: NewInvita
   const invitee = await queryOne<Invitee>(
     tx,
     `select exists (select from facility where id = $1 and disabled_at is not null) as "isFacilityDisabled",
-            exists (select from membership m join account a on a.id = m.account_id
-                     where m.facility_id = $1 and a.username_key = $2) as "isMember",
-            exists (select from membership m join account a on a.id = m.account_id
-                     where m.facility_id = $1 and a.username_key = $2 and m.role = 'owner') as "isOwner",
+            (select m.role from membership m join account a on a.id = m.account_id
+              where m.facility_id = $1 and a.username_key = $2) as role,
             exists (select from account a where a.username_key = $2 and a.kind <> $3
                       and not (${replaceableCondition})) as "isOtherKind",
             (select count(*)::int from membership m where m.facility_id = $1)
