@@ -7,7 +7,7 @@ import { watchOver } from '@bay-booking/postgres/watchdog';
 import type { AppName, Environment } from './settings.ts';
 
 /** A stopping service may take 30 s to finish its requests. */
-const STOP_LIMIT_MS = 35_000;
+const stopLimitMs = 35_000;
 
 /** An e-mail in a log line of auth. */
 export interface Mail {
@@ -68,9 +68,9 @@ export function startService(options: ChildOptions & { watch: boolean }) {
     stop: async () => {
       child.kill('SIGTERM');
       const timer = setTimeout(() => {
-        print(`${app} did not stop within ${STOP_LIMIT_MS / 1000} s and was killed`);
+        print(`${app} did not stop within ${stopLimitMs / 1000} s and was killed`);
         child.kill('SIGKILL');
-      }, STOP_LIMIT_MS);
+      }, stopLimitMs);
       await ended;
       clearTimeout(timer);
       await watchdog?.dismiss();

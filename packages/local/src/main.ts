@@ -3,7 +3,7 @@ import { readSettings } from './settings.ts';
 import { summary } from './summary.ts';
 import { startSystem } from './system.ts';
 
-const PARENT_CHECK_MS = 500;
+const parentCheckMs = 500;
 const startedAt = performance.now();
 const print = (line: string) => process.stdout.write(`${line}\n`);
 // Writing fails after the terminal has closed, but this process must still stop the services.
@@ -24,7 +24,7 @@ if (process.env.npm_lifecycle_event !== undefined) {
   const stopWithNpm = () => {
     if (process.ppid !== npm) requestStop('npm has ended');
   };
-  setInterval(stopWithNpm, PARENT_CHECK_MS).unref();
+  setInterval(stopWithNpm, parentCheckMs).unref();
 }
 const stopRequested = new Promise<undefined>((resolve) => {
   signal.addEventListener('abort', () => resolve(undefined));

@@ -4,12 +4,12 @@ import { isPortFree } from '@bay-booking/postgres/ports';
 import type { Settings } from './settings.ts';
 
 /** Services of a killed launcher may use the ports for a short time. */
-const PORT_LIMIT_MS = 3_000;
-const READY_LIMIT_MS = 60_000;
+const portLimitMs = 3_000;
+const readyLimitMs = 60_000;
 
 /** @throws {Error} with one line for each port that is still in use after the limit */
 export async function requireFreePorts(settings: Settings): Promise<void> {
-  const deadline = Date.now() + PORT_LIMIT_MS;
+  const deadline = Date.now() + portLimitMs;
   for (;;) {
     const errors: string[] = [];
     for (const { name, port } of settings.ports) {
@@ -25,17 +25,17 @@ export async function requireFreePorts(settings: Settings): Promise<void> {
 
 /** @throws {Error} if `/health/ready` does not return 200 within a minute, or if the signal aborts */
 export async function untilReady(host: string, port: number, signal: AbortSignal): Promise<void> {
-  const deadline = Date.now() + READY_LIMIT_MS;
+  const deadline = Date.now() + readyLimitMs;
   const url = `http://${reachableHost(host)}:${port}/health/ready`;
   while (Date.now() < deadline) {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_LIMIT_MS)]);
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(readyLimitMs)]);
     const response = await fetch(url, { signal: limit }).catch(() => undefined);
     signal.throwIfAborted();
     await response?.body?.cancel();
     if (response?.ok) return;
     await pause(50);
   }
-  throw new Error(`${url} is not 200 after ${READY_LIMIT_MS / 1000} s`);
+  throw new Error(`${url} is not 200 after ${readyLimitMs / 1000} s`);
 }
 
 /** Returns the host that this machine can use to reach a service that listens on `host`. */

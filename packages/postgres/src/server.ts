@@ -22,11 +22,11 @@ import { freePort } from './ports.ts';
 import { findServer, launcherSetting, readPostmaster, stopPostmaster, takeOver } from './postmaster.ts';
 import { watchOver } from './watchdog.ts';
 
-const HOST = '127.0.0.1';
-const START_LIMIT_MS = 60_000;
-const REPEAT_LIMIT_MS = 15_000;
+const host = '127.0.0.1';
+const startLimitMs = 60_000;
+const repeatLimitMs = 15_000;
 /** A larger log file is emptied when the server starts. */
-const LOG_LIMIT_BYTES = 5_000_000;
+const logLimitBytes = 5_000_000;
 
 export interface EmbeddedPostgresOptions {
   /** The folder of the database files. Default: a temporary folder, which is removed when the server stops. */
@@ -73,7 +73,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions) {
     const watchdog = needsWatchdog ? watchOver(child.pid as number, foldersToRemove) : undefined;
     return {
       /** Connects the superuser to the database `postgres`. */
-      url: `postgres://postgres:${password}@${HOST}:${port}/postgres`,
+      url: `postgres://postgres:${password}@${host}:${port}/postgres`,
       port,
       dataPath: data,
       ended,
@@ -114,7 +114,7 @@ const portInUse = /Address already in use|could not bind/;
  * still use the data directory, or if another program took the free port.
  */
 async function start(program: ServerProgram): Promise<{ child: ChildProcess; port: number }> {
-  const deadline = Date.now() + REPEAT_LIMIT_MS;
+  const deadline = Date.now() + repeatLimitMs;
   const requestedPort = program.options.port;
   for (;;) {
     const port = requestedPort ?? (await freePort());
@@ -136,7 +136,7 @@ async function startOnce({ options, data, binaries, account }: ServerProgram, po
   const settings = {
     [launcherSetting]: process.pid,
     port,
-    listen_addresses: HOST,
+    listen_addresses: host,
     unix_socket_directories: '',
     max_connections: 150,
     timezone: 'UTC',
@@ -148,7 +148,7 @@ async function startOnce({ options, data, binaries, account }: ServerProgram, po
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const logFile = `${data}.log`;
   const log = openSync(logFile, 'a', 0o600);
-  if (fstatSync(log).size > LOG_LIMIT_BYTES) ftruncateSync(log);
+  if (fstatSync(log).size > logLimitBytes) ftruncateSync(log);
   // Another launcher may write its own lines meanwhile, so the log is not emptied at each start.
   const logStart = fstatSync(log).size;
   if (account) fchownSync(log, account.uid, account.gid);
@@ -165,7 +165,7 @@ async function startOnce({ options, data, binaries, account }: ServerProgram, po
   await once(child, 'spawn');
   const lastLogLines = () =>
     readFileSync(logFile).subarray(logStart).toString().trim().split('\n').slice(-12).join('\n');
-  const deadline = Date.now() + START_LIMIT_MS;
+  const deadline = Date.now() + startLimitMs;
   for (;;) {
     const postmaster = readPostmaster(data);
     if (postmaster?.isReady && postmaster.pid === child.pid) return child;
@@ -173,7 +173,7 @@ async function startOnce({ options, data, binaries, account }: ServerProgram, po
       throw new Error(`PostgreSQL did not start: ${lastLogLines()}`);
     if (Date.now() > deadline) {
       await stopPostmaster(child.pid as number);
-      throw new Error(`PostgreSQL did not start within ${START_LIMIT_MS / 1000} s:\n${lastLogLines()}`);
+      throw new Error(`PostgreSQL did not start within ${startLimitMs / 1000} s:\n${lastLogLines()}`);
     }
     await pause(20);
   }

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 
 // The number of attempts is limited because `kill -0` also succeeds for a zombie.
-const SCRIPT = `
+const script = `
   pid=$1; shift
   while read -r _; do :; done
   kill -INT "$pid" 2>/dev/null
@@ -14,7 +14,7 @@ const SCRIPT = `
 
 /** The watchdog removes the folders when the process has ended, or after 5 s. */
 export function watchOver(pid: number, foldersToRemove: readonly string[] = []) {
-  const child = spawn('/bin/sh', ['-c', SCRIPT, 'bay-booking-watchdog', String(pid), ...foldersToRemove], {
+  const child = spawn('/bin/sh', ['-c', script, 'bay-booking-watchdog', String(pid), ...foldersToRemove], {
     // This process's working directory may be removed before the watchdog ends.
     cwd: '/',
     stdio: ['pipe', 'ignore', 'ignore'],
