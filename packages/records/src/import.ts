@@ -17,11 +17,11 @@ import {
   type ChangeContext,
   type Fields,
   type ManagementErrors,
+  type RecordContext,
   type RecordEvent,
   type RecordKind,
   type RecordOutcome,
   toWrite,
-  type UpsertContext,
 } from './record.ts';
 
 /** What the functions of this package need of a service. */
@@ -109,7 +109,7 @@ export async function applyEntries(
   tx: Transaction,
   { kinds }: Pick<RecordStore, 'kinds'>,
   entries: readonly FileEntry[],
-  context: UpsertContext,
+  context: RecordContext,
 ): Promise<RecordOutcome | undefined> {
   // The transaction may run for the second time.
   for (const entry of entries) Object.assign(entry, { action: 'error', problems: [] });

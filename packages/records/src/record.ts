@@ -51,7 +51,8 @@ export interface ChangeContext {
   readonly events: RecordEvent[];
 }
 
-export interface UpsertContext extends PrepareContext, ChangeContext {
+/** Who changes records, and how they are completed. */
+export interface RecordContext extends PrepareContext, ChangeContext {
   /** Whether the command makes the change, with the credentials of the database. */
   readonly isCommand?: boolean | undefined;
 }
@@ -95,9 +96,9 @@ export interface RecordKind<R extends object = object, Outcome extends RecordOut
   /** Everything, for an export, in the order of the key. */
   readonly readAll: (on: Queryable, options: Fields) => Promise<readonly R[]>;
   /** Locks records and compares them with the stored ones. Returns an outcome for each, in the same order. */
-  compare(tx: Transaction, records: readonly R[], context: UpsertContext): Promise<readonly Outcome[]>;
+  compare(tx: Transaction, records: readonly R[], context: RecordContext): Promise<readonly Outcome[]>;
   /** Writes the records that are new or changed and have no problems, with their events. */
-  write(tx: Transaction, outcomes: readonly Outcome[], context: UpsertContext): Promise<void>;
+  write(tx: Transaction, outcomes: readonly Outcome[], context: ChangeContext): Promise<void>;
   /** Checks a rule after all records of a file are written. Returns the problems of each, in the same order. */
   verify?(tx: Transaction, outcomes: readonly RecordOutcome<R>[]): Promise<readonly (readonly PointerError[])[]>;
   /** Locks the rows that others than operators can change and that decide whether the record can be deleted. */

@@ -19,7 +19,6 @@ import {
   createAccountReads,
   findAccount,
   findTakenUsernames,
-  type HashedCodes,
   readAccount,
   role,
   selectAccounts,
@@ -34,10 +33,9 @@ export interface AccountCredentials {
   readonly prepare: (
     db: Queryable,
     account: AccountInput,
-  ) => Promise<{ readonly problems: readonly PointerError[]; readonly newCodes?: HashedCodes }>;
-  readonly writeApp: (tx: Transaction, account: AccountInput, codes: HashedCodes) => Promise<unknown>;
-  /** The account is new. */
-  readonly write: (tx: Transaction, accountId: string, credentials: AccountInput['credentials']) => Promise<unknown>;
+  ) => Promise<Pick<AccountInput, 'newCodes'> & { readonly problems: readonly PointerError[] }>;
+  /** Writes an authenticator app with `newCodes`, and the `credentials` of a new account. */
+  readonly write: (tx: Transaction, account: AccountInput, options: { readonly isNew: boolean }) => Promise<void>;
 }
 
 export interface AccountServices {
@@ -154,8 +152,7 @@ export function createAccountKind({
         const newPassword = before !== undefined && changed.includes('password');
         const isDisabled = before !== undefined && account.disabled && changed.includes('disabled');
         if (newPassword || isDisabled) await endAccess(tx, account, { newPassword });
-        if (record.newCodes) await credentials.writeApp(tx, record, record.newCodes);
-        if (changed.includes('credentials')) await credentials.write(tx, record.id, record.credentials);
+        await credentials.write(tx, record, { isNew: before === undefined });
       }
       await storeOperatorEvents(tx, context, outcomes.flatMap(eventsOf));
     },

@@ -60,7 +60,7 @@ async function findUnusable(
 }
 
 /** The account is new, so it has no other credentials. */
-const importCredentials = (tx: Queryable, accountId: string, credentials: Credentials = {}) =>
+const importCredentials = (tx: Queryable, accountId: string, credentials: Credentials) =>
   query(
     tx,
     `with given as (select $2::jsonb as value),
@@ -94,14 +94,15 @@ export const createAccountCredentials = (encryptionKeys: readonly Buffer[] | und
     const isStored = (await findSecret(db, id, encryptionKeys)) === secret;
     return { problems, ...(!isStored && { newCodes: await hashRecoveryCodes(recoveryCodes) }) };
   },
-  async writeApp(tx, { id, totpSecret: secret = '' }, recoveryCodes) {
+  async write(tx, { id, totpSecret: secret = '', newCodes, credentials }, { isNew }) {
+    if (isNew && credentials) await importCredentials(tx, id, credentials);
+    if (!newCodes) return;
     await query(
       tx,
       `insert into authenticator_app (account_id, secret_encrypted, last_step) values ($1, $2, 0)
        on conflict (account_id) do update set secret_encrypted = excluded.secret_encrypted, last_step = 0`,
       [id, encryptSecret(secret, id, encryptionKeys ?? [])],
     );
-    await storeRecoveryCodes(tx, id, recoveryCodes);
+    await storeRecoveryCodes(tx, id, newCodes);
   },
-  write: importCredentials,
 });
