@@ -100,7 +100,7 @@ export function createImportFiles(kinds: readonly RecordKind[], formats: Formats
     for (const [index, child] of inside.entries()) yield* entriesOf(inner, child, `${path}/${index}`, entry);
   }
 
-  /** Adds the problems that a schema cannot express, and does the slow work before the transaction. */
+  /** Adds the problems that a schema cannot express and does the slow work before the transaction. */
   async function complete(db: Queryable, entries: readonly FileEntry[], context: PrepareContext): Promise<void> {
     const findRepeated = createRepetitionFinder();
     for (const [index, { kind, pointer, record, problems }] of entries.entries()) {

@@ -30,7 +30,7 @@ export interface RecordStore {
   readonly link: MakeLink;
   /** One transaction at a time changes records, so that events become visible in the order of their numbers. */
   readonly lock: (tx: Transaction) => Promise<unknown>;
-  /** In the order in which they are written: each kind before that of the records inside it. */
+  /** In the order of writing: each kind before that of the records inside it. */
   readonly kinds: readonly RecordKind[];
   readonly files: ImportFiles;
   readonly errors: ManagementErrors;
@@ -102,7 +102,7 @@ const allowLongTransaction = `select set_config(name, value, true) from (values 
   setting (name, value) where exists (select from pg_settings s where s.name = setting.name)`;
 
 /**
- * Writes the records, and sets `action` and `problems` of their entries. If there are problems, the caller must roll
+ * Writes the records and sets `action` and `problems` of their entries. If there are problems, the caller must roll
  * back. Returns the outcome of the first record. An import can have 100,000 records, so the others are not kept.
  */
 export async function applyEntries(

@@ -64,7 +64,7 @@ export const offerInstead =
     throw error;
   };
 
-/** Each time is a request. */
+/** The page sends a request for each time that it looks up. */
 const maxLookedUp = 20;
 
 /**

@@ -205,7 +205,7 @@ const newInvitationId = (): string => `inv-${randomBytes(12).toString('base64url
 
 interface Invitee {
   readonly isFacilityDisabled: boolean;
-  /** At the facility. */
+  /** The role that the account already has at the facility. */
   readonly role: FacilityRole | null;
   /** An account that the invitation may replace does not count. */
   readonly isOtherKind: boolean;

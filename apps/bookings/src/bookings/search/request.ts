@@ -27,7 +27,7 @@ export type SearchBody = Partial<FromSchema<typeof searchBodySchema>>;
 export interface Search {
   readonly filter: BookingFilter;
   readonly page: PageRequest;
-  /** Those of the query, or else of the body, as they were sent. */
+  /** The dates of the query, or else of the body, as they were sent. */
   readonly dates: { readonly startDate: string | undefined; readonly endDate: string | undefined };
   readonly validationErrors: readonly ValidationError[];
 }
