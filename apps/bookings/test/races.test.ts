@@ -48,8 +48,12 @@ async function countDeadlocks(): Promise<number> {
 describe('of many requests at the same time', () => {
   const count = clients(64);
   /** Sends a request for each number, and expects one 201 and these error codes of all others. */
-  async function expectOneWinner(bodyOf: (client: number) => object, codes: readonly string[]): Promise<void> {
-    const responses = await Promise.all(repeat(count, (client) => post(bodyOf(client))));
+  async function expectOneWinner(
+    bodyOf: (client: number) => object,
+    codes: readonly string[],
+    path = '/api/bookings',
+  ): Promise<void> {
+    const responses = await Promise.all(repeat(count, (client) => system.call('POST', path, { body: bodyOf(client) })));
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
     const rejected = responses.filter(({ status }) => status === 400).map(errorCodes);
     expect(rejected).toEqual(repeat(count - 1, () => codes));
@@ -76,6 +80,22 @@ describe('of many requests at the same time', () => {
         (client) => bookingBody({ bayId: bays[client % 4], externalBookingId: `same-${round}` }),
         ['BOOK00001'],
       );
+  });
+
+  test('for groups of two facilities with the same externalBookingIds in any order, one gets 201', async () => {
+    const [north, south] = [
+      ['bay-n1-03', 'bay-n1-04'],
+      ['bay-s1-01', 'bay-s1-02'],
+    ];
+    for (let round = 0; round < rounds(20); round += 1) {
+      const ids = [`shared-${round}-a`, `shared-${round}-b`];
+      const groupOf = (client: number) => ({
+        bookings: (client % 2 ? ids : ids.toReversed()).map((externalBookingId, n) =>
+          bookingBody({ bayId: (client % 4 < 2 ? north : south)?.[n], externalBookingId }),
+        ),
+      });
+      await expectOneWinner(groupOf, ['BOOK00001', 'BOOK00001'], '/api/booking-groups');
+    }
   });
 
   test('with the same body, one gets 201, and the others both BOOK00001 and BOOK00002', async () => {
