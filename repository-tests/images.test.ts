@@ -1,7 +1,7 @@
 // Checks the Dockerfiles: their base images, users and start commands, and the packages that the images contain. Also
 // checks the initialization script of the PostgreSQL container.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { constants, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { constants, mkdirSync, mkdtempDisposableSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFiles, read, root } from '@bay-booking/testkit/repository';
@@ -38,7 +38,7 @@ describe('images', () => {
   );
 
   test('an SBOM lists what is installed: packages of npm and Debian, and Node', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'bay-booking-sbom-'));
+    using folder = mkdtempDisposableSync(join(tmpdir(), 'bay-booking-sbom-'));
     const lock = {
       '': { version: '1.0.0' },
       'apps/auth': { version: '1.0.0', link: true },
@@ -47,14 +47,13 @@ describe('images', () => {
       'node_modules/for-another-platform': { version: '4.0.0' },
     };
     for (const path of ['node_modules/@scope/a', 'apps/auth/node_modules/b'])
-      mkdirSync(join(folder, path), { recursive: true });
-    writeFileSync(join(folder, 'node_modules/.package-lock.json'), JSON.stringify({ packages: lock }));
+      mkdirSync(join(folder.path, path), { recursive: true });
+    writeFileSync(join(folder.path, 'node_modules/.package-lock.json'), JSON.stringify({ packages: lock }));
     const installed = 'Package: libc6\nStatus: install ok installed\nArchitecture: amd64\nVersion: 2.41-12+deb13u1\n';
     const removed = 'Package: old\nStatus: deinstall ok config-files\nArchitecture: amd64\nVersion: 1\n';
-    writeFileSync(join(folder, 'status'), `${installed}\n${removed}`);
+    writeFileSync(join(folder.path, 'status'), `${installed}\n${removed}`);
     const script = join(root, 'infra/docker/sbom.ts');
-    const output = execFileSync(process.execPath, [script, 'auth', 'status'], { cwd: folder, encoding: 'utf8' });
-    rmSync(folder, { recursive: true });
+    const output = execFileSync(process.execPath, [script, 'auth', 'status'], { cwd: folder.path, encoding: 'utf8' });
     const { bomFormat, metadata, components } = JSON.parse(output);
     expect({ bomFormat, name: metadata.component.name }).toEqual({ bomFormat: 'CycloneDX', name: 'auth' });
     expect(components.map(({ purl }: { purl: string }) => purl)).toEqual([
@@ -125,12 +124,10 @@ test('every action of the workflows is pinned by its commit', () => {
 
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
 (hasSystemd ? test : test.skip)('the unit of systemd is valid', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'bay-booking-unit-'));
-  for (const app of ['auth', 'bookings'])
-    writeFileSync(join(folder, `bay-booking@${app}.service`), read('infra/systemd/bay-booking@.service'));
-  const units = ['auth', 'bookings'].map((app) => join(folder, `bay-booking@${app}.service`));
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'bay-booking-unit-'));
+  const units = ['auth', 'bookings'].map((app) => join(folder.path, `bay-booking@${app}.service`));
+  for (const unit of units) writeFileSync(unit, read('infra/systemd/bay-booking@.service'));
   const { status, stderr } = spawnSync('systemd-analyze', ['verify', ...units], { encoding: 'utf8' });
-  rmSync(folder, { recursive: true });
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
 });
 

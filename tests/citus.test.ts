@@ -6,9 +6,7 @@
 // Citus). FAULT_REPORT=1 prints the measurements.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join as pathOf } from 'node:path';
+import { join } from 'node:path';
 import { migrate } from '@bay-booking/service/database/migrate';
 import { queryOnce } from '@bay-booking/testkit/database';
 import { findCitus } from '@bay-booking/testkit/programs';
@@ -22,6 +20,7 @@ import { type CitusDatabase, distribute, startCitusDatabase } from './support/ci
 import { nodeEnvironment, runCommand } from './support/commands.ts';
 import type { Instance } from './support/instance.ts';
 import { printMeasurements, recordLoad } from './support/measurements.ts';
+import { applyNextRelease } from './support/next-release.ts';
 import {
   bookOnce,
   startTestSystemOn,
@@ -36,20 +35,7 @@ jest.setTimeout(300_000);
 
 /** The folder with the programs of a PostgreSQL that has Citus. Undefined if this machine has none. */
 const programs = findCitus();
-const migrations = pathOf(import.meta.dirname, '../apps/bookings/migrations');
-
-/** Applies the migrations and one of a simulated next release. Returns the versions that were applied. */
-async function applyNextRelease(url: string): Promise<readonly number[]> {
-  const folder = await mkdtemp(pathOf(tmpdir(), 'bay-booking-migrations-'));
-  try {
-    await cp(migrations, folder, { recursive: true });
-    const number = String((await readdir(folder)).length + 1).padStart(4, '0');
-    await writeFile(pathOf(folder, `${number}_expand_note.sql`), 'alter table booking add column note text;');
-    return await migrate({ url, directory: folder });
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-}
+const migrations = join(import.meta.dirname, '../apps/bookings/migrations');
 
 /** Creates 20 facilities with 1000 bookings each. `f` is the number of a facility, `n` the number of a booking. */
 const createOldBookings = `
@@ -140,7 +126,7 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
     // The command distributes the tables of the facilities first. Then it waits until this lock is released.
     await lockHolder.query('begin; lock table booking_reference in share mode');
     const command = spawn(process.execPath, ['src/commands/distribute.ts'], {
-      cwd: pathOf(import.meta.dirname, '../apps/bookings'),
+      cwd: join(import.meta.dirname, '../apps/bookings'),
       env: { ...nodeEnvironment, DATABASE_URL: database.ownerUrlOf('bookings') },
       stdio: 'ignore',
     });
@@ -204,9 +190,9 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
   });
 
   test('the command distributes the tables that are not distributed, and migrations run on distributed tables', async () => {
-    const { urlsOf, join } = database.cluster;
+    const { urlsOf } = database.cluster;
     for (const server of urlsOf('postgres')) await queryOnce(server, 'create database later');
-    await join('later');
+    await database.cluster.join('later');
     const [coordinator] = urlsOf('later');
     await migrate({ url: coordinator, directory: migrations });
     await queryOnce(coordinator, "select create_distributed_table('facility', 'id')");

@@ -1,6 +1,6 @@
 // Checks that `npm run generate -w tests` would not change the files that it writes.
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { read } from '@bay-booking/testkit/repository';
@@ -13,14 +13,10 @@ describe('packages/client', () => {
   const typesFile = join(generatedFolder, 'bookings-api.ts');
 
   test('the types are those that are generated from openapi.json', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'bay-booking-types-'));
-    try {
-      const file = join(folder, 'bookings-api.ts');
-      await runScript('types', '--', file);
-      expectUpToDate(typesFile, read(typesFile), readFileSync(file, 'utf8'));
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'bay-booking-types-'));
+    const file = join(folder.path, 'bookings-api.ts');
+    await runScript('types', '--', file);
+    expectUpToDate(typesFile, read(typesFile), readFileSync(file, 'utf8'));
   });
 
   test.each(Object.entries(generateClientModules()))(

@@ -3,7 +3,7 @@
 // docs/operations/configure.md, and those that restore a dump in back-up.md. On a machine without psql, the tests are
 // skipped.
 import { execFile } from 'node:child_process';
-import { chmod, cp, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, mkdtempDisposable, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -133,7 +133,8 @@ curl -s "$BOOKINGS/health/ready"`;
 
 const programs = findPgDump();
 (programs ? test : test.skip)('the documented commands restore a dump on another server', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'bay-booking-dump-'));
+  await using temporary = await mkdtempDisposable(join(tmpdir(), 'bay-booking-dump-'));
+  const folder = temporary.path;
   await chmod(folder, 0o711);
   const servers: EmbeddedPostgres[] = [];
   const start = async (name: string, port: number) => {
@@ -185,6 +186,5 @@ const programs = findPgDump();
     await expect(queryOnce(auditUrl, 'delete from audit_event')).rejects.toThrow('permission denied');
   } finally {
     for (const server of servers) await server.stop();
-    await rm(folder, { recursive: true, force: true });
   }
 });

@@ -1,6 +1,6 @@
 // Tests that an old Node.js gets a clear message instead of `Unknown file extension ".ts"`.
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempDisposableSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { findNode } from '@bay-booking/testkit/programs';
@@ -17,18 +17,14 @@ testWithNode20('a command says which version of Node.js it needs', () => {
 });
 
 testWithNode20.each(['auth', 'bookings'])('start.sh of %s says it without the packages of npm', (app) => {
-  const clone = mkdtempSync(join(tmpdir(), 'bay-booking-node-'));
-  try {
-    for (const file of [`apps/${app}/start.sh`, 'packages/service/check-node.js'])
-      cpSync(join(root, file), join(clone, file), { recursive: true });
-    const { status, stderr } = spawnSync('/bin/sh', ['start.sh'], {
-      cwd: join(clone, 'apps', app),
-      env: { PATH: `${dirname(node as string)}:/usr/bin:/bin` },
-    });
-    expect({ status, stderr: stderr.toString() }).toEqual({ status: 1, stderr: expect.stringMatching(message) });
-  } finally {
-    rmSync(clone, { recursive: true });
-  }
+  using clone = mkdtempDisposableSync(join(tmpdir(), 'bay-booking-node-'));
+  for (const file of [`apps/${app}/start.sh`, 'packages/service/check-node.js'])
+    cpSync(join(root, file), join(clone.path, file), { recursive: true });
+  const { status, stderr } = spawnSync('/bin/sh', ['start.sh'], {
+    cwd: join(clone.path, 'apps', app),
+    env: { PATH: `${dirname(node as string)}:/usr/bin:/bin` },
+  });
+  expect({ status, stderr: stderr.toString() }).toEqual({ status: 1, stderr: expect.stringMatching(message) });
 });
 
 test('every command of a service that npm runs checks the version', async () => {
