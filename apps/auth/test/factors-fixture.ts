@@ -47,6 +47,8 @@ export async function mailCodeFor(
 
 export interface SetUp {
   readonly secret: string;
+  /** The code that confirmed the set-up. */
+  readonly code: string;
   readonly recoveryCodes: readonly string[];
   readonly page: Page;
 }
@@ -62,9 +64,10 @@ export async function setUpApp(
   const form = await browser.open(new URL(from, server.origin));
   const secret = (/id="secret"[^>]*>([^<]+)</.exec(form.html)?.[1] ?? '').replaceAll(' ', '');
   const mailCode = await mailCodeFor(server, form, readCode);
-  const page = await browser.send(form, { code: codeOf(secret), ...mailCode });
+  const code = codeOf(secret);
+  const page = await browser.send(form, { code, ...mailCode });
   const recoveryCodes = (/id="recovery-codes">([^<]+)</.exec(page.html)?.[1] ?? '').split('\n');
-  return { secret, recoveryCodes, page };
+  return { secret, code, recoveryCodes, page };
 }
 
 /** The key of the authenticator app of `registerSecureUser`. */
