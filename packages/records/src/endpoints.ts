@@ -159,18 +159,17 @@ async function putRecord(kind: RecordKind, store: RecordStore, request: Request)
   const { key: field, unique } = kind;
   const { [field]: key = '' } = request.params;
   const body = request.body as Fields;
-  const missing = 'default';
   const normalize = unique?.[field] ?? String;
   const given = body[field];
   const isSame = given === undefined || (typeof given === 'string' && normalize(given) === normalize(key));
   const ofKey = isSame ? [] : [atPointer(`/${field}`, 'invalid', 'must be that of the URL')];
   const identity = await kind.identify?.(db, key);
   const record = identity ? { ...identity, ...body } : { ...body, [field]: key };
-  const entry = await files.ofRecord(db, kind, record, { missing });
+  const entry = await files.ofRecord(db, kind, record);
   const ofForm = [...ofKey, ...entry.problems];
   if (ofForm.length > 0) throw badRequest(problemsOf(ofForm));
   return change(store, changeRequestOf(request), async (tx, context) => {
-    const outcome = await applyEntries(tx, store, [entry], { ...context, missing });
+    const outcome = await applyEntries(tx, store, [entry], { ...context, keepsOmitted: false });
     const { problems } = entry;
     if (!outcome || problems.some(isBadInput)) throw badRequest(problemsOf(problems));
     const { action, before, after } = outcome;

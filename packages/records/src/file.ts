@@ -145,14 +145,14 @@ export function createImportFiles(kinds: readonly RecordKind[], formats: Formats
       return document;
     },
     /** The body of a PUT, which contains no other records. */
-    ofRecord: async (db: Queryable, kind: RecordKind, record: Fields, context: PrepareContext) => {
+    ofRecord: async (db: Queryable, kind: RecordKind, record: Fields) => {
       const problems = [...(validators.get(kind)?.record(record) ?? [])];
       const entry: FileEntry = { kind, pointer: '', record, parent: undefined, action: 'error', problems };
-      await complete(db, [entry], context);
+      await complete(db, [entry], { keepsOmitted: false });
       return entry;
     },
     /** The problems are those of the file itself. */
-    ofFile: async (db: Queryable, document: unknown, context: PrepareContext) => {
+    ofFile: async (db: Queryable, document: unknown) => {
       const given: Fields = isObject(document) ? document : {};
       const withoutRecords = Object.entries(given).map(([name, value]) => [name, Array.isArray(value) ? [] : value]);
       const problems = findFileProblems(isObject(document) ? Object.fromEntries(withoutRecords) : document);
@@ -165,7 +165,7 @@ export function createImportFiles(kinds: readonly RecordKind[], formats: Formats
             if (entries.length % batchSize === 0) await setImmediate();
           }
       }
-      await complete(db, entries, context);
+      await complete(db, entries, { keepsOmitted: true });
       return { problems, entries };
     },
   };

@@ -185,14 +185,13 @@ export const importDocument = (
   isCommand = false,
 ): Promise<EndpointResponse> =>
   once(store, request, async () => {
-    const missing = 'keep';
-    const { problems, entries } = await store.files.ofFile(store.db, document, { missing });
+    const { problems, entries } = await store.files.ofFile(store.db, document);
     const ofFile = { pointer: '', action: 'error' as const, problems: [...problems] };
     const invalid = [ofFile, ...entries].filter((entry) => entry.problems.length > 0);
     // Nothing is compared with what is stored before all records are well-formed.
     if (invalid.length > 0) return importResponse(store, request, invalid);
     const write = async (tx: Transaction, context: ChangeContext): Promise<EndpointResponse> => {
-      await applyEntries(tx, store, entries, { ...context, isCommand, missing });
+      await applyEntries(tx, store, entries, { ...context, isCommand, keepsOmitted: true });
       return importResponse(store, request, entries);
     };
     return commit(store, request, write, true);

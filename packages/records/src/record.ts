@@ -37,12 +37,6 @@ export interface RecordEvent {
   readonly detail?: Readonly<Record<string, string | number | boolean | null | readonly string[] | undefined>>;
 }
 
-/** How a record is completed. */
-export interface PrepareContext {
-  /** What a field gets that a record leaves out: its stored value, or its default. New records get defaults. */
-  readonly missing: 'keep' | 'default';
-}
-
 /** Who makes a change. */
 export interface ChangeContext {
   /** For the audit trail: the client of the operator, or the name of the command. */
@@ -52,10 +46,14 @@ export interface ChangeContext {
 }
 
 /** Who changes records, and how they are completed. */
-export interface RecordContext extends PrepareContext, ChangeContext {
+export interface RecordContext extends ChangeContext {
+  /** Whether a field that a record leaves out keeps its stored value. Otherwise, and if new, it gets its default. */
+  readonly keepsOmitted: boolean;
   /** Whether the command makes the change, with the credentials of the database. */
   readonly isCommand?: boolean | undefined;
 }
+
+export type PrepareContext = Pick<RecordContext, 'keepsOmitted'>;
 
 /** One kind of record. The commands, the import and the management API call only these functions. */
 export interface RecordKind<R extends object = object, Outcome extends RecordOutcome<R> = RecordOutcome<R>> {

@@ -111,7 +111,7 @@ export function createAccountKind({
       });
     },
 
-    async compare(tx, records, context) {
+    async compare(tx, records, { keepsOmitted }) {
       const ids = records.map(({ id }) => id);
       const facilityIds = records.flatMap(({ memberships = [] }) => memberships.map(({ facilityId }) => facilityId));
       await lockMembers(tx, ids, facilityIds);
@@ -119,10 +119,9 @@ export function createAccountKind({
       const missing = await findMissing(tx, 'facility', facilityIds);
       const deleted = await findDeleted(tx, 'account', ids);
       const taken = await findTakenUsernames(tx, records);
-      const keep = context.missing === 'keep';
       return records.map((record) => {
         const before = stored.get(record.id);
-        const account = completeAccount(record, before, keep);
+        const account = completeAccount(record, before, keepsOmitted);
         const { memberships = [] } = record;
         const isDeleted = deleted.has(record.id);
         const problems = [
@@ -140,7 +139,7 @@ export function createAccountKind({
         ];
         const outcome = outcomeOf(before && readAccount(before), readAccount(account).record, problems, secrets);
         // A file that still contains a deleted account must not stop working.
-        return { ...outcome, ...(isDeleted && keep && skipped), record, account };
+        return { ...outcome, ...(isDeleted && keepsOmitted && skipped), record, account };
       });
     },
 

@@ -46,7 +46,7 @@ export const facilityKind: RecordKind<Facility> = {
     const deleted = await findDeleted(tx, 'facility', ids);
     return records.map((record) => {
       const before = stored.get(record.id);
-      const after = { ...defaults, ...(context.missing === 'keep' && before), ...record };
+      const after = { ...defaults, ...(context.keepsOmitted && before), ...record };
       const used = atPointer('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
       return outcomeOf(before && read(before), after, deleted.has(record.id) ? [used] : []);
     });

@@ -112,7 +112,7 @@ const facilityKind: RecordKind<Facility, PlaceOutcome<Facility>> = {
   compare: async (tx, records, context) => {
     const ids = records.map(({ id }) => id);
     // For the log entry of an import.
-    if (context.missing === 'keep') context.events.push(...ids.map((facilityId) => ({ kind: 'import', facilityId })));
+    if (context.keepsOmitted) context.events.push(...ids.map((facilityId) => ({ kind: 'import', facilityId })));
     const rows = await findRows<Facility>(tx, facilities, ids);
     const changed = records.filter((record) => rows.get(record.id)?.record.timeZone !== record.timeZone);
     const unknown = await findUnknownTimeZones(tx, new Set(changed.map((record) => record.timeZone)));
@@ -243,10 +243,10 @@ const bayKind = (hrefOf: (path: string) => string): RecordKind<BayRecord, PlaceO
   },
   ...placeReads<BayRecord>(bays),
 
-  compare: (tx, records, { missing }) =>
+  compare: (tx, records, { keepsOmitted }) =>
     compareInside<BayRecord>(tx, bays, records, (record, before) => ({
       ...bayDefaults,
-      ...(missing === 'keep' && before),
+      ...(keepsOmitted && before),
       ...record,
     })),
   write: async (tx, outcomes, context) => {

@@ -100,7 +100,6 @@ export function createClientKind(
       const noAccounts = await findMissing(tx, 'account', accountIds);
       const noFacilities = await findMissing(tx, 'facility', facilityIds);
       const disabledFacilities = await findDisabled(tx, facilityIds);
-      const keep = context.missing === 'keep';
       return Promise.all(
         records.map(async (record) => {
           const before = stored.get(record.client_id);
@@ -118,7 +117,7 @@ export function createClientKind(
           }
           const changed = isNewSecret ? ['client_secret'] : [];
           const outcome = outcomeOf(before && read(before), clientRecordOf(client), problems, changed);
-          if (keep && deleted.has(record.accountId ?? '')) return { ...outcome, ...skipped, client };
+          if (context.keepsOmitted && deleted.has(record.accountId ?? '')) return { ...outcome, ...skipped, client };
           const forbidden = context.isCommand ? undefined : findForbidden(before, outcome.changed, record);
           return { ...outcome, problems: forbidden ?? problems, client };
         }),
@@ -171,9 +170,9 @@ export function createClientKind(
   }
 
   /** The client with the fields that the record leaves out, and its problems. */
-  async function judge(record: ImportedClient, before: ClientState | undefined, { missing }: PrepareContext) {
+  async function judge(record: ImportedClient, before: ClientState | undefined, { keepsOmitted }: PrepareContext) {
     const { secretExpiresAt: _, ...given } = record;
-    const imported = completeClient(given, before, missing === 'keep');
+    const imported = completeClient(given, before, keepsOmitted);
     const client = toStoredClient(imported, secretsOf(given, before));
     // The schema checks the client id, which may be missing.
     const metadata = { ...providerMetadata({ ...client, secretHashes: [] }, scopes), client_id: 'client' };
