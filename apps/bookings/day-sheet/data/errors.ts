@@ -43,3 +43,7 @@ export async function describeError(
   if (error instanceof BookingsTokenError) return [unreachable];
   return [{ text: `This did not work: ${error instanceof Error ? error.message : String(error)}.` }];
 }
+
+/** Describes an error where there are no fields. */
+export const sentenceOf = async (...described: Parameters<typeof describeError>): Promise<string> =>
+  (await describeError(...described)).map(({ text }) => text).join(' ');

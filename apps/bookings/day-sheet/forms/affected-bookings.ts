@@ -7,6 +7,7 @@ import { findBookings } from '../data/read.ts';
 import { bayNameOf, type Day, nameOf, type SheetBooking } from '../day/day.ts';
 import { rangeOf } from '../day/time.ts';
 import { h, link, listOf } from '../dom.ts';
+import type { Form } from './form.ts';
 
 const maxListed = 200;
 
@@ -28,6 +29,29 @@ export function listBookings(
   return h('div', { role: 'status' }, h('p', summary), h('ul', ...items), rest);
 }
 
+/**
+ * Returns a function that lists the bookings which a change affects before the change is saved. It returns false if
+ * there are none, or if the user has seen them and edited nothing since.
+ */
+export function createAffectedList(form: Form, day: Day) {
+  let isSeen = false;
+  form.element.addEventListener('input', () => {
+    isSeen = false;
+    form.showBelow();
+    form.setSubmitLabel('Save');
+  });
+  return async (title: string, find: () => Promise<{ bookings: readonly SheetBooking[]; isComplete: boolean }>) => {
+    if (isSeen) return false;
+    const { bookings, isComplete } = await find();
+    if (bookings.length === 0 && isComplete) return false;
+    isSeen = true;
+    const more = isComplete ? '' : ' (there may be more)';
+    form.showBelow(listBookings(`Nothing is saved yet. ${title}${more}`, bookings, day));
+    form.setSubmitLabel('Save anyway');
+    return true;
+  };
+}
+
 const maxCompared = 20_000;
 
 /** Finds the bookings that have not ended and would be outside the opening hours. */
@@ -35,8 +59,8 @@ export async function findOutside(day: Day, hours: SetOpeningHours) {
   const schedule = createSchedule({ exceptions: [], ...hours }, day.timeZone);
   const ids = day.bays.map(({ id }) => id);
   const found = await findBookings(api, ids, { startDate: new Date().toISOString() }, maxCompared);
-  const outside = found
+  const bookings = found
     .filter((booking) => !schedule.isOpenThroughout(intervalOf(booking)))
     .sort((a, b) => a.startDate.localeCompare(b.startDate));
-  return { outside, isComplete: found.length < maxCompared };
+  return { bookings, isComplete: found.length < maxCompared };
 }

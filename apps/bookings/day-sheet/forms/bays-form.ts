@@ -5,7 +5,7 @@ import { findBookings } from '../data/read.ts';
 import { changesSince, ifUnchanged, type Target } from '../data/write.ts';
 import { h, link, listOf, notify } from '../dom.ts';
 import type { FormDraft } from '../sign-in.ts';
-import { listBookings } from './affected-bookings.ts';
+import { createAffectedList } from './affected-bookings.ts';
 import { readText } from './booking-form.ts';
 import { type FormContext, formField, openForm } from './form.ts';
 
@@ -31,7 +31,6 @@ const shownBay = ({ name, description, bookable }: EditableBay) => ({
 export function openBay(context: FormContext, original: BookingBay, draft?: FormDraft): void {
   const { day, reload } = context;
   const { id, name, description, bookable } = original;
-  let hasSeenBookings = false;
   let isSaved = false;
   const form = openForm(
     {
@@ -58,7 +57,7 @@ export function openBay(context: FormContext, original: BookingBay, draft?: Form
           read: () => api.bays.get(id),
           changesIn: (current) => changesSince(shownBay(original), shownBay(body), shownBay(current), day),
         };
-        if (bookable && !body.bookable && !hasSeenBookings && (await showBookings())) return false;
+        if (bookable && !body.bookable && (await showAffected('Bookings of this bay', find))) return false;
         await ifUnchanged(target, ({ etag }) => api.bays.update(id, body, { ifMatch: etag }));
         isSaved = true;
         notify('The bay was saved.');
@@ -68,20 +67,10 @@ export function openBay(context: FormContext, original: BookingBay, draft?: Form
     },
     draft,
   );
-  form.element.addEventListener('input', () => {
-    hasSeenBookings = false;
-    form.showBelow();
-    form.setSubmitLabel('Save');
-  });
+  const showAffected = createAffectedList(form, day);
+  const find = async () => {
+    const bookings = await findBookings(api, [id], { startDate: new Date().toISOString() });
+    return { bookings, isComplete: true };
+  };
   form.element.addEventListener('close', () => isSaved && reload());
-
-  /** Shows the bookings that the bay still has. Returns whether there are any. */
-  async function showBookings(): Promise<boolean> {
-    const found = await findBookings(api, [id], { startDate: new Date().toISOString() });
-    if (found.length === 0) return false;
-    hasSeenBookings = true;
-    form.showBelow(listBookings('Nothing is saved yet. Bookings of this bay', found, day));
-    form.setSubmitLabel('Save anyway');
-    return true;
-  }
 }

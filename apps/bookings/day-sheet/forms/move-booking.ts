@@ -1,6 +1,6 @@
 // Moves a booking that was dragged, or all bookings of its group, and lets the user undo it.
 import { timesOf } from '../../src/time/interval.ts';
-import { describeError } from '../data/errors.ts';
+import { sentenceOf } from '../data/errors.ts';
 import { changeBookings } from '../data/write.ts';
 import { bayNameOf, type Day, nameOf, type SheetBooking } from '../day/day.ts';
 import type { TimeChoice } from '../day/free.ts';
@@ -23,10 +23,8 @@ export function moveBooking(
   const requested = { id: original.id, ...change };
   const where = listOf(bayNameOf(day, change.bayId), rangeOf(change, day));
   const action = actionOf(original, change);
-  const fail = async (error: unknown, ...offers: HTMLElement[]) => {
-    const described = await describeError(error, day, [requested]);
-    showRejection(described.map((problem) => problem.text).join(' '), ...offers);
-  };
+  const fail = async (error: unknown, ...offers: HTMLElement[]) =>
+    showRejection(await sentenceOf(error, day, [requested]), ...offers);
   const take = ({ bayIds: [bayId = original.bayId], ...interval }: TimeChoice) =>
     moveBooking(day, original, { ...change, bayId, ...timesOf(interval) }, showRejection);
   const failWithOffers = async (error: unknown) => fail(error, ...(await offersAfter(error, day, take, original)));

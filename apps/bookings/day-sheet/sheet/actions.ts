@@ -1,7 +1,7 @@
 // Opens the forms of the sheet, as far as the user may change something now.
 import type { Me } from '@bay-booking/client';
 import { contains, type Interval, timesOf } from '../../src/time/interval.ts';
-import { describeError } from '../data/errors.ts';
+import { sentenceOf } from '../data/errors.ts';
 import type { Day, SheetEntry } from '../day/day.ts';
 import { firstFreeBay } from '../day/free.ts';
 import { fiveMinutes, halfHour, proposedStart } from '../day/time.ts';
@@ -74,8 +74,7 @@ export function createActions(day: Day, { scopes, subject }: Me, reload: () => v
     openClosure(contextNow(), { bayIds: [], ...timesOf({ start, end: start + 4 * halfHour }) });
   }
 
-  const report = async (error: unknown): Promise<void> =>
-    notify((await describeError(error, day)).map(({ text }) => text).join(' '));
+  const report = async (error: unknown): Promise<void> => notify(await sentenceOf(error, day));
 
   /** The buttons that change something. */
   const editing = [

@@ -1,7 +1,7 @@
 // Shows one day of a location: toolbar, grid and list. Keeps both up to date with the change feed.
 import type { BookingLocation, Me } from '@bay-booking/client';
 import { events, isFinal, offlineSince } from '../api.ts';
-import { describeError } from '../data/errors.ts';
+import { sentenceOf } from '../data/errors.ts';
 import { connectionText, follow } from '../data/live.ts';
 import { createUnreadDay, findReadDay, loadDay } from '../data/read.ts';
 import { waitToRepeat } from '../data/repeat.ts';
@@ -51,7 +51,7 @@ export async function showSheet(options: SheetOptions, signal: AbortSignal): Pro
     for (let failures = 1; !found && !signal.aborted; failures += 1) {
       const text =
         offlineSince === undefined && problem !== undefined
-          ? (await describeError(problem, createUnreadDay(location, date))).map((reason) => reason.text).join(' ')
+          ? await sentenceOf(problem, createUnreadDay(location, date))
           : 'This day cannot be shown without a connection. The page tries again by itself.';
       if (unread.textContent !== text) unread.textContent = text;
       if (isFinal(problem)) return;

@@ -1,6 +1,6 @@
 // Shows how full the bays were in a week or a month, beside the one before: numbers, a table with bars, and a download.
 import type { BookingLocation } from '@bay-booking/client';
-import { describeError } from '../data/errors.ts';
+import { sentenceOf } from '../data/errors.ts';
 import { createUnreadDay } from '../data/read.ts';
 import { downloadCsv, readUsage, type UsageReport, type UsageRequest } from '../data/usage.ts';
 import { dateAt } from '../day/time.ts';
@@ -41,15 +41,12 @@ export async function showUsage(options: UsageOptions, signal: AbortSignal): Pro
     download.disabled = false;
   } catch (error) {
     const again = button('Try again', () => go(location.id, date, choice));
-    const text = await describe(error);
+    const text = await sentenceOf(error, createUnreadDay(location, date));
     if (!signal.aborted) shown.replaceChildren(h('p', { role: 'alert' }, text), h('p', again));
   }
 
-  async function describe(error: unknown): Promise<string> {
-    return (await describeError(error, createUnreadDay(location, date))).map(({ text }) => text).join(' ');
-  }
   async function fail(error: unknown): Promise<void> {
-    notify(await describe(error));
+    notify(await sentenceOf(error, createUnreadDay(location, date)));
   }
 }
 

@@ -52,9 +52,8 @@ export function listResponse<Item>(
   total: number,
   link: MakeLink,
 ): EndpointResponse {
-  const { page: _page, pageSize: _pageSize, ...filters } = query;
   const hrefOf = (target: number): string =>
-    link('GET', `${path}${writeQueryString({ ...filters, page: target, pageSize: page.pageSize })}`).href;
+    link('GET', `${path}${writeQueryString({ ...query, page: target, pageSize: page.pageSize })}`).href;
   const envelope = listEnvelope(items, total, page, hrefOf);
   const linkHeader = Object.entries(envelope._links)
     .map(([relation, { href }]) => `<${href}>; rel="${relation}"`)

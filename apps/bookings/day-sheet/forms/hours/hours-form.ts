@@ -7,7 +7,7 @@ import { byDate, describeRanges, readHours } from '../../day/hours.ts';
 import { changesBetween } from '../../day/sentences.ts';
 import { h, notify } from '../../dom.ts';
 import type { FormDraft } from '../../sign-in.ts';
-import { findOutside, listBookings } from '../affected-bookings.ts';
+import { createAffectedList, findOutside } from '../affected-bookings.ts';
 import { type FormContext, formField, openForm } from '../form.ts';
 import { exceptionFields, weeklyFields } from './hours-fields.ts';
 
@@ -26,8 +26,6 @@ const shownHours = (hours: OpeningHours): object => ({
 export function openHours(context: FormContext, original: OpeningHours, draft?: FormDraft): void {
   const { day } = context;
   const { id, name } = day.location;
-  /** The hours whose affected bookings the user has seen. */
-  let seen = '';
   const form = openForm(
     {
       title: `Opening hours of ${name}`,
@@ -49,7 +47,8 @@ export function openHours(context: FormContext, original: OpeningHours, draft?: 
           changesIn: (current: OpeningHours) => changesBetween(shownHours(original), shownHours(current), day),
         };
         const isSaved = await ifUnchanged(target, async ({ etag }) => {
-          if (change && seen !== JSON.stringify(change) && (await showOutside(change))) return false;
+          const find = () => findOutside(day, change as SetOpeningHours);
+          if (change && (await showAffected('Bookings outside the new hours', find))) return false;
           if (change) await api.locations.setOpeningHours(id, change, { ifMatch: etag });
           else await api.locations.deleteOpeningHours(id, { ifMatch: etag });
           return true;
@@ -62,22 +61,9 @@ export function openHours(context: FormContext, original: OpeningHours, draft?: 
     },
     draft,
   );
+  const showAffected = createAffectedList(form, day);
   form.element.addEventListener('input', ({ target }) => {
-    seen = '';
-    form.showBelow();
-    form.setSubmitLabel('Save');
     const always = form.element.querySelector<HTMLInputElement>('#field-alwaysOpen');
     if (always && target !== always) always.checked = false;
   });
-
-  /** Shows the bookings outside the new hours. Returns whether there are any. */
-  async function showOutside(change: SetOpeningHours): Promise<boolean> {
-    const { outside, isComplete } = await findOutside(day, change);
-    if (outside.length === 0 && isComplete) return false;
-    seen = JSON.stringify(change);
-    const title = `Nothing is saved yet. Bookings outside the new hours${isComplete ? '' : ' (there may be more)'}`;
-    form.showBelow(listBookings(title, outside, day));
-    form.setSubmitLabel('Save anyway');
-    return true;
-  }
 }
