@@ -12,14 +12,8 @@ import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { contentHash, findFailedPrecondition } from '@bay-booking/service/http/etag';
 import { keyedRequest } from '@bay-booking/service/idempotency';
 import { schemasOf } from './file.ts';
-import { applyEntries, type ChangeRequest, change, type RecordStore } from './import.ts';
+import { applyEntries, type ChangeRequest, change, type Operator, type RecordStore } from './import.ts';
 import type { Fields, RecordKind, Stored } from './record.ts';
-
-/** Who calls a management API. */
-export interface Operator {
-  readonly clientId: string;
-  readonly subject?: string | null;
-}
 
 type Request = EndpointRequest<unknown, unknown, Operator>;
 

@@ -7,8 +7,8 @@ import { writeQueryString } from '@bay-booking/common/query-string';
 import { textSchema } from '@bay-booking/common/text';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { filterRows } from '@bay-booking/service/page-statements';
-import { type Operator, withFilters } from './endpoints.ts';
-import type { RecordStore } from './import.ts';
+import { withFilters } from './endpoints.ts';
+import type { Operator, RecordStore } from './import.ts';
 import type { Fields } from './record.ts';
 
 export interface EventSource {

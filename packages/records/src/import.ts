@@ -38,9 +38,14 @@ export interface RecordStore {
   readonly onCommit: (events: readonly RecordEvent[], request: ChangeRequest) => void;
 }
 
-export interface ChangeRequest {
+/** Who calls a management API. */
+export interface Operator {
   readonly clientId: string;
   readonly subject?: string | null;
+}
+
+/** `clientId` may be that of a command. */
+export interface ChangeRequest extends Operator {
   /** Undefined for a command. */
   readonly requestId?: string;
   readonly dryRun: boolean;

@@ -8,10 +8,10 @@ import { pageLinksSchema } from '@bay-booking/common/page';
 import { type ApiOptions, apiErrorOf, mountEndpoints } from '@bay-booking/service/http/api/router';
 import { type RequestLocals, sendErrors } from '@bay-booking/service/http/app';
 import { type ErrorRequestHandler, Router } from 'express';
-import { capital, changeRequestOf, type Operator, recordEndpoints, withCommonParts } from './endpoints.ts';
+import { capital, changeRequestOf, recordEndpoints, withCommonParts } from './endpoints.ts';
 import { type EventSource, eventListSchema, eventsEndpoint } from './events.ts';
 import { schemasOf } from './file.ts';
-import { exportDocument, importDocument, type RecordStore, RejectedImport } from './import.ts';
+import { exportDocument, importDocument, type Operator, type RecordStore, RejectedImport } from './import.ts';
 import type { Fields } from './record.ts';
 
 export interface ManagementOptions extends Pick<ApiOptions<Operator>, 'authorize' | 'check'> {

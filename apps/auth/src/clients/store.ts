@@ -122,8 +122,11 @@ export const clientColumns = `c.id, c.kind, c.pkce, c.metadata, c.scope, c.accou
                              order by s.created_at, s.secret_sha256), '[]')
      from client_secret s where s.client_id = c.id) as secrets`;
 
-export const selectClients = (on: Queryable, ids: readonly string[]): Promise<readonly ClientState[]> =>
-  query<ClientState>(on, `select ${clientColumns} from client c where c.id = any ($1)`, [ids]);
+/** Returns the clients by id. */
+export async function selectClients(on: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, ClientState>> {
+  const clients = await query<ClientState>(on, `select ${clientColumns} from client c where c.id = any ($1)`, [ids]);
+  return new Map(clients.map((client) => [client.id, client]));
+}
 
 /** The text of an entry has milliseconds only. */
 const sameExpiry = "date_trunc('milliseconds', c.expires_at) is not distinct from excluded.expires_at";

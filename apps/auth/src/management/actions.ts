@@ -4,8 +4,8 @@ import { type Endpoint, type EndpointRequest, responseSchema } from '@bay-bookin
 import { retryAfterHeader } from '@bay-booking/common/general-errors';
 import { textSchema } from '@bay-booking/common/text';
 import { atPointer } from '@bay-booking/common/validation';
-import { changeRequestOf, listEndpoint, type Operator } from '@bay-booking/records/endpoints';
-import { change, type RecordStore } from '@bay-booking/records/import';
+import { changeRequestOf, listEndpoint } from '@bay-booking/records/endpoints';
+import { change, type Operator, type RecordStore } from '@bay-booking/records/import';
 import { createManagementErrors } from '@bay-booking/records/record';
 import type { Transaction } from '@bay-booking/service/database/database';
 import { emailAddressOf } from '../accounts/account-emails.ts';
@@ -174,7 +174,7 @@ export function actionEndpoints(
         example: { client_id: 'till', client_secret: 'bbs_example' },
       },
       work: async (tx, id, { body: { overlapHours = defaultOverlapHours } }) => {
-        const [client] = await selectClients(tx, [id]);
+        const client = (await selectClients(tx, [id])).get(id);
         if (!client) throw apiError('ERR00404');
         if (!usesSecret(client.metadata)) throw apiError('CLIENT00001');
         if (await isDisabledEverywhere(tx, id)) throw apiError('FACILITY00001');

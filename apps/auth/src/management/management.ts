@@ -3,9 +3,8 @@
 import { formats } from '@bay-booking/common/date-times';
 import { linksBelow } from '@bay-booking/common/links';
 import { atPointer } from '@bay-booking/common/validation';
-import type { Operator } from '@bay-booking/records/endpoints';
 import { createImportFiles } from '@bay-booking/records/file';
-import { change, type RecordStore } from '@bay-booking/records/import';
+import { change, type Operator, type RecordStore } from '@bay-booking/records/import';
 import { createManagement } from '@bay-booking/records/management';
 import type { Database } from '@bay-booking/service/database/database';
 import { sendErrors } from '@bay-booking/service/http/app';

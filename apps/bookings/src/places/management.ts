@@ -2,8 +2,7 @@
 import { type Endpoint, endpointDefiner, responseSchema } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { isText } from '@bay-booking/common/text';
-import type { Operator } from '@bay-booking/records/endpoints';
-import type { RecordStore } from '@bay-booking/records/import';
+import type { Operator, RecordStore } from '@bay-booking/records/import';
 import { createManagement } from '@bay-booking/records/management';
 import type { Database } from '@bay-booking/service/database/database';
 import type { Router } from 'express';

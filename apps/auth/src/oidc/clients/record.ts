@@ -42,6 +42,7 @@ const rows = {
   conditions: { kind: 'c.kind = {kind}', accountId: 'c.account_id = {accountId}' },
 };
 
+const idOf = ({ client_id: id }: ImportedClient): string => id;
 const read = (state: ClientState): Stored<ImportedClient> => ({
   record: clientRecordOf(state),
   secrets: secretHashesOf(state),
@@ -77,8 +78,7 @@ export function createClientKind(
     ...createReads(rows, read),
 
     async prepare(db, records, context) {
-      const ids = records.map(({ client_id: id }) => id);
-      const stored = new Map((await selectClients(db, ids)).map((client) => [client.id, client]));
+      const stored = await selectClients(db, records.map(idOf));
       const prepared = [];
       for (const record of records) {
         // An account that is invalid makes the client a personal access token too.
@@ -92,8 +92,7 @@ export function createClientKind(
     },
 
     async compare(tx, records, context) {
-      const ids = records.map(({ client_id: id }) => id);
-      const stored = new Map((await selectClients(tx, ids)).map((client) => [client.id, client]));
+      const stored = await selectClients(tx, records.map(idOf));
       const accountIds = records.flatMap(({ accountId = [] }) => accountId);
       const facilityIds = records.flatMap(({ facilities = [] }) => facilities);
       const deleted = await findDeleted(tx, 'account', accountIds);
