@@ -8,6 +8,7 @@ import pLimit from 'p-limit';
 import { type AuditEvent, findDeleted, findMissing, skipped, storeOperatorEvents } from '../audit/store.ts';
 import { findWithoutOwner, lockMembers, type OwnedFacility, writeMemberships } from '../facilities/membership-store.ts';
 import { canonicalName, lookalikeIn, readName } from '../input/username.ts';
+import { endAccess } from './end-access-store.ts';
 import { isEmailAddress } from './field-rules.ts';
 import { validateNewPassword } from './password-policy.ts';
 import { hashPassword, verifyPassword } from './passwords.ts';
@@ -40,11 +41,6 @@ export interface AccountCredentials {
 
 export interface AccountServices {
   readonly credentials: AccountCredentials;
-  readonly endAccess: (
-    tx: Transaction,
-    account: Pick<AccountRow, 'id' | 'username'>,
-    options: { readonly newPassword: boolean },
-  ) => Promise<void>;
   readonly deleteAccount: (
     tx: Transaction,
     id: string,
@@ -56,7 +52,6 @@ type AccountOutcome = RecordOutcome<AccountInput> & { readonly record: AccountIn
 
 export function createAccountKind({
   credentials,
-  endAccess,
   deleteAccount,
 }: AccountServices): RecordKind<AccountInput, AccountOutcome> {
   const reads = createAccountReads(credentials.column);

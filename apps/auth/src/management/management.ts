@@ -10,7 +10,6 @@ import type { Database } from '@bay-booking/service/database/database';
 import { sendErrors } from '@bay-booking/service/http/app';
 import type { Request, Router } from 'express';
 import { deleteAccountWithin } from '../account-pages/deletion-store.ts';
-import { endAccess } from '../accounts/end-access-store.ts';
 import { createAccountKind } from '../accounts/record.ts';
 import type { Audit } from '../audit/audit.ts';
 import { type AuditEvent, lockRecords, operatorEvents, storeOperatorEvents } from '../audit/store.ts';
@@ -41,7 +40,6 @@ export async function createAccountRecords(
   const client = createClientKind(createScopeTable(scopeBase), validator);
   const account = createAccountKind({
     credentials: createAccountCredentials(encryptionKeys),
-    endAccess,
     deleteAccount: deleteAccountWithin,
   });
   const kinds = [facilityKind, account, client];
