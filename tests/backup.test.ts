@@ -19,9 +19,8 @@ import {
 } from './support/booking-load.ts';
 import { keyEncryptionKey, runCommand } from './support/commands.ts';
 import type { Instance } from './support/instance.ts';
-import { printMeasurements, recordMeasurement } from './support/measurements.ts';
+import { printMeasurements, recordMeasurement, timed } from './support/measurements.ts';
 import { getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
-import { timed } from './support/wait.ts';
 
 let system: TestSystem;
 let auth: Instance;

@@ -19,7 +19,7 @@ import { type Load, nextBooking, startLoad, waitForBookings } from './support/bo
 import { type CitusDatabase, distribute, startCitusDatabase } from './support/citus-database.ts';
 import { nodeEnvironment, runCommand } from './support/commands.ts';
 import type { Instance } from './support/instance.ts';
-import { printMeasurements, recordLoad } from './support/measurements.ts';
+import { printMeasurements, recordLoad, timed, timeUntil } from './support/measurements.ts';
 import { applyNextRelease } from './support/next-release.ts';
 import {
   bookOnce,
@@ -27,7 +27,6 @@ import {
   stopLoadAndExpectNoLostOrDoubleBookings,
   type TestSystem,
 } from './support/test-system.ts';
-import { timed, timeUntil } from './support/wait.ts';
 import { webhookEnvironment } from './support/webhook-receiver.ts';
 
 // The tests wait for conditions. On busy cores, a condition can take minutes.

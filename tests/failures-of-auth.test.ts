@@ -6,9 +6,8 @@ import { eventually } from '@bay-booking/testkit/wait';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { book, nextBooking } from './support/booking-load.ts';
 import type { Instance } from './support/instance.ts';
-import { printMeasurements, recordMeasurement } from './support/measurements.ts';
+import { printMeasurements, recordMeasurement, timeUntil } from './support/measurements.ts';
 import { bookOnce, getToken, skewedClock, startTestSystem } from './support/test-system.ts';
-import { timeUntil } from './support/wait.ts';
 
 const system = useFixture(startTestSystem);
 let auth: Instance;

@@ -10,9 +10,8 @@ import { type BookingWriters, startBookingWriters } from './support/booking-writ
 import { runCommand } from './support/commands.ts';
 import { type FeedReader, startFeedReader } from './support/feed-reader.ts';
 import type { Instance } from './support/instance.ts';
-import { printMeasurements, recordMeasurement } from './support/measurements.ts';
+import { printMeasurements, recordMeasurement, timeUntil } from './support/measurements.ts';
 import { getToken, startTestSystem } from './support/test-system.ts';
-import { timeUntil } from './support/wait.ts';
 import {
   type BookingReceiver,
   type LatestEvent,

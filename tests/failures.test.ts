@@ -14,7 +14,7 @@ import { book, type Load, nextBooking, startLoad, waitForBookings } from './supp
 import { startDistributedDatabase } from './support/citus-database.ts';
 import type { StoppableDatabase } from './support/database-server.ts';
 import type { Instance } from './support/instance.ts';
-import { printMeasurements, recordLoad } from './support/measurements.ts';
+import { printMeasurements, recordLoad, timed, timeUntil } from './support/measurements.ts';
 import {
   bookOnce,
   getToken,
@@ -23,7 +23,6 @@ import {
   stopLoadAndExpectNoLostOrDoubleBookings,
   type TestSystem,
 } from './support/test-system.ts';
-import { timed, timeUntil } from './support/wait.ts';
 
 // The tests wait for conditions. On busy cores, a condition can take minutes.
 jest.setTimeout(300_000);

@@ -6,7 +6,6 @@ import { startProcess } from '@bay-booking/testkit/process';
 import { root } from '@bay-booking/testkit/repository';
 import { eventually } from '@bay-booking/testkit/wait';
 import { type AppName, nodeEnvironment } from './commands.ts';
-import { isOk } from './wait.ts';
 
 export interface Instance {
   /** The address of the instance, without a trailing slash. */
@@ -22,6 +21,12 @@ export interface Instance {
 }
 
 const running = new Set<Instance>();
+
+/**
+ * Whether a request to the URL returns a success status.
+ * @throws {Error} when there is no response within 5 s
+ */
+const isOk = async (url: string): Promise<boolean> => (await fetch(url, { signal: AbortSignal.timeout(5_000) })).ok;
 
 export interface InstanceOptions {
   /** Default: a free port. */

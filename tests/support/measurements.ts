@@ -1,5 +1,17 @@
-// Collects the durations and counts that the tests of failures measure, for the tables in docs/operations/runbook.md.
+// Measures durations, and collects the measurements of the tests of failures for the tables in
+// docs/operations/runbook.md.
+import { eventually } from '@bay-booking/testkit/wait';
 import type { Load } from './booking-load.ts';
+
+/** Returns the duration of `work` in milliseconds. */
+export async function timed(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return Math.round(performance.now() - start);
+}
+
+/** Waits as `eventually` does. Returns the duration in milliseconds. */
+export const timeUntil = (check: () => Promise<unknown>): Promise<number> => timed(() => eventually(check));
 
 const lines: string[] = [];
 
