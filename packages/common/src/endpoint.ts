@@ -109,7 +109,6 @@ export interface Endpoint<Caller = unknown> {
   readonly success: SuccessDescription;
   /** A successful response with another status. */
   readonly otherSuccess?: SuccessDescription;
-  readonly notModified?: boolean;
   /** The field of the response, a list of objects, that clients can also get as CSV. */
   readonly tableField?: string;
   /** The default `contextData` of this endpoint's errors. */

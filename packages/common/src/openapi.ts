@@ -213,7 +213,8 @@ function parametersOf({ params, query, queryExamples, headers }: Endpoint<never>
 }
 
 function successResponses(endpoint: Endpoint<never>, withReferences: WithReferences): Json {
-  const { success, otherSuccess, notModified, tableField } = endpoint;
+  const { method, headers: requestHeaders = {}, success, otherSuccess, tableField } = endpoint;
+  const isConditional = method === 'GET' && 'If-None-Match' in requestHeaders;
   const csv = tableField && { 'text/csv': { schema: { type: 'string' } } };
   const responseOf = ({ description, schema, example, headers }: SuccessDescription) => ({
     description,
@@ -223,7 +224,7 @@ function successResponses(endpoint: Endpoint<never>, withReferences: WithReferen
   return {
     ...(otherSuccess && { [otherSuccess.status]: responseOf(otherSuccess) }),
     [success.status]: responseOf(success),
-    ...(notModified && { 304: { description: 'Not modified: If-None-Match names the current ETag.' } }),
+    ...(isConditional && { 304: { description: 'Not modified: If-None-Match names the current ETag.' } }),
   };
 }
 

@@ -96,8 +96,10 @@ export function recordEndpoints(kind: RecordKind, store: RecordStore): readonly 
       tag,
       summary: `Get the ${name}`,
       description: `The entry of the ${name} in an import file, without secrets.`,
+      headers: {
+        'If-None-Match': { description: 'The response is 304 if the ETag is one of these.', schema: string },
+      },
       success,
-      notModified: true,
       handle: async (request) => {
         const found = await kind.find(store.db, keyOf(request));
         if (!found) throw errors.apiError('ERR00404');

@@ -99,7 +99,6 @@ export function createBookingEndpoints(services: WriteServices & ListServices) {
       params,
       headers: sharedHeaders.ifNoneMatch,
       success,
-      notModified: true,
       errorContext,
       // The path always contains an id. The default `''` is only needed for the types.
       handle: async ({ params: { id = '' }, caller }) =>

@@ -154,7 +154,6 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, au
       params,
       headers: sharedHeaders.ifNoneMatch,
       success,
-      notModified: true,
       handle: async ({ params: { id = '' }, caller }) =>
         versionedResponse(closureResource(await find(id, caller), link)),
     }),

@@ -65,7 +65,6 @@ export function createGroupEndpoints(services: WriteServices) {
       params,
       headers: sharedHeaders.ifNoneMatch,
       success,
-      notModified: true,
       handle: async ({ params: { id = '' }, caller }) => {
         for (const facilityId of facilitiesOfGroup(id, caller)) {
           const bookings = await store.findGroup(facilityId, id);

@@ -68,7 +68,6 @@ export function createOpeningHoursEndpoints({ store, link, audit }: EndpointServ
       params,
       headers: sharedHeaders.ifNoneMatch,
       success,
-      notModified: true,
       handle: async ({ params: { id = '' }, caller }) => responseOf(await find(id, caller)),
     }),
     defineEndpoint({

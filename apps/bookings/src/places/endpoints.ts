@@ -118,7 +118,6 @@ export function createPlacesEndpoints({
       params: bayParams,
       headers: sharedHeaders.ifNoneMatch,
       success: baySuccess,
-      notModified: true,
       handle: async ({ params: { id = '' }, caller }) => {
         const page = { page: 1, pageSize: 1 };
         const [bay] = isText(id) ? (await store.findBays(caller.facilities, { bayIds: [id] }, page)).rows : [];

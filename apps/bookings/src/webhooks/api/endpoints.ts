@@ -84,7 +84,6 @@ export function createWebhookEndpoints(services: WriteWebhookServices) {
       params,
       headers: sharedHeaders.ifNoneMatch,
       success,
-      notModified: true,
       handle: async (request) =>
         versionedResponse(webhookResource(await findWebhook(store, request), request.caller, link)),
     }),
