@@ -284,10 +284,11 @@ test('a 410 response disables the webhook, and changes are not sent while it is 
   const { receiver, path, url } = await registerReceiver();
   receiver.respondWith((_request, response) => void response.writeHead(410).end());
   await book();
-  await eventually(
+  const { body: disabled } = await eventually(
     () => system.call('GET', path),
     ({ body }) => body.state === 'disabled',
   );
+  expect((await system.call('PUT', path, { body: disabled })).body).toMatchObject({ url, state: 'disabled' });
   expect(await deliveriesOf(path, '?state=pending')).toEqual([]);
   await book();
   receiver.respondWith((_request, response) => void response.writeHead(200).end());

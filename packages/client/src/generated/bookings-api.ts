@@ -980,10 +980,10 @@ export interface components {
             /** @description A note of the client. */
             description?: string;
             /**
-             * @description active also enables a disabled webhook.
+             * @description active also enables a disabled webhook. disabled only leaves one as it is.
              * @enum {string}
              */
-            state?: "active" | "paused";
+            state?: "active" | "paused" | "disabled";
         };
         ReplayWebhook: {
             /** @description One of the facilities of the webhook. */

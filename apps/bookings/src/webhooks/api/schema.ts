@@ -41,7 +41,11 @@ export const updateWebhookSchema = {
   title: 'UpdateWebhook',
   properties: {
     ...createWebhookSchema.properties,
-    state: { type: 'string', enum: ['active', 'paused'], description: 'active also enables a disabled webhook.' },
+    state: {
+      type: 'string',
+      enum: webhookStates,
+      description: 'active also enables a disabled webhook. disabled only leaves one as it is.',
+    },
   },
 } as const;
 

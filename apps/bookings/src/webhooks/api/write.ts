@@ -108,7 +108,7 @@ function findWebhookErrors(
 
 export async function updateWebhook(
   services: WriteWebhookServices,
-  request: CallerRequest<unknown, RequestedWebhook & { readonly state?: 'active' | 'paused' }>,
+  request: CallerRequest<unknown, RequestedWebhook & Partial<Pick<Webhook, 'state'>>>,
 ): Promise<EndpointResponse> {
   const { baseUrl } = services.config;
   const { body, caller } = request;
@@ -122,13 +122,16 @@ export async function updateWebhook(
     ...request.validationErrors,
     ...findWebhookErrors(body.url, body.facilityIds, caller.facilities, services.outbound),
   ];
+  if (body.state === 'disabled' && webhook.state !== 'disabled')
+    errors.push({ field: 'state', kind: 'invalid', hint: 'must be one of active, paused' });
   if (errors.length > 0) throw badRequest(problemsOf(errors));
   const change = {
     url: body.url,
     events: body.events && [...new Set(body.events)],
     facilityIds: body.facilityIds && [...new Set(body.facilityIds)],
     description: body.description,
-    state: body.state,
+    // The client may send back what GET returned.
+    state: body.state === 'disabled' ? undefined : body.state,
   };
   const latest = await services.feed.numberChanges(change.facilityIds ?? webhook.facilityIds);
   const checkVersion = ifMatchCheck(services, request);
