@@ -72,9 +72,17 @@ describe('an invalid file', () => {
       ],
     ],
     [
-      'an id occurs twice',
-      { facilities: ['F', 'G'].map((name) => ({ id: 'f', name })) },
-      ['/facilities/1/id: is the same as /facilities/0/id'],
+      'an id occurs twice, and an account has two roles at a facility',
+      {
+        facilities: ['F', 'G'].map((name) => ({ id: 'f', name })),
+        accounts: [
+          { id: 'a', username: 'a', memberships: ['staff', 'owner'].map((role) => ({ facilityId: 'f', role })) },
+        ],
+      },
+      [
+        '/facilities/1/id: is the same as /facilities/0/id',
+        '/accounts/0/memberships/1/facilityId: is the same as /memberships/0/facilityId',
+      ],
     ],
     [
       'names contain control characters, or characters that change the direction of text',

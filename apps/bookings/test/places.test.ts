@@ -394,6 +394,7 @@ describe('imports', () => {
 
     const noControls = 'must not contain control characters, also none for the direction of text';
     const zone = 'must be an IANA time zone such as Europe/Copenhagen';
+    const closedDay = { date: '2040-01-01', hours: [] };
     const invalidFacilities: [title: string, facilities: unknown, errors: string[]][] = [
       ['an empty id', [facility({ id: '' })], ['/facilities/0/id: must not be empty']],
       ['the id ..', [facility({ id: '..' })], [`/facilities/0/id: must not be . or .., and ${noControls}`]],
@@ -406,6 +407,11 @@ describe('imports', () => {
           '/facilities/0/openingHours: is not known',
           '/facilities/0/timeZone: must be string',
         ],
+      ],
+      [
+        'a date with two exceptions from the opening hours',
+        [facility({ locations: [location({ openingHours: { weekly: {}, exceptions: [closedDay, closedDay] } })] })],
+        ['/facilities/0/locations/0/openingHours/exceptions/1/date: is the same as /openingHours/exceptions/0/date'],
       ],
       ['an offset as time zone', [facility({ timeZone: '+01:00' })], [`/facilities/0/timeZone: ${zone}`]],
       [
