@@ -413,6 +413,11 @@ describe('imports', () => {
         [facility({ locations: [location({ openingHours: { weekly: {}, exceptions: [closedDay, closedDay] } })] })],
         ['/facilities/0/locations/0/openingHours/exceptions/1/date: is the same as /openingHours/exceptions/0/date'],
       ],
+      [
+        'a field without a name',
+        [facility({ '': 1, locations: [location({ bays: [bay({ '': 1 })] })] })],
+        ['/facilities/0/: is not known', '/facilities/0/locations/0/bays/0/: is not known'],
+      ],
       ['an offset as time zone', [facility({ timeZone: '+01:00' })], [`/facilities/0/timeZone: ${zone}`]],
       [
         'errors of every kind together',

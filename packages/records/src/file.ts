@@ -87,7 +87,10 @@ export function createImportFiles(kinds: readonly RecordKind[], formats: Formats
   function* entriesOf(kind: RecordKind, value: unknown, pointer: string, parent?: FileEntry): Generator<FileEntry> {
     const inner = innerKind(kind);
     const list = inner?.parent?.list ?? '';
-    const { [list]: inside = [], ...own }: Fields = isObject(value) ? value : {};
+    const fields: Fields = isObject(value) ? value : {};
+    const { [list]: inside = [], ...others } = fields;
+    // Even '' can be the name of a field.
+    const own = inner ? others : fields;
     const found = validators.get(kind)?.entry(isObject(value) ? own : value) ?? [];
     const problems = found.map((problem) => within(pointer, problem));
     const inherited = kind.parent && parent && { [kind.parent.field]: parent.record[parent.kind.key] };
