@@ -56,7 +56,7 @@ export function createServices(options: {
   const sendLogoutTokens = outbox.wake;
   const accounts = createAccountStore({ db });
   const factors = createFactorStore({ db, encryptionKeys: config.encryptionKeys });
-  const links = createOneTimeLinks({ db, key: config.encryptionKeys[0] });
+  const links = createOneTimeLinks({ db, keys: config.encryptionKeys });
   const invitationStore = createInvitationStore({ db });
   const perHour = { windowSeconds: 3600 };
   const guard = createSignInGuard(createCounter, config.lockout);

@@ -5,6 +5,7 @@ import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testk
 import { startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { eventually } from '@bay-booking/testkit/wait';
 import { describe, expect, test } from '@jest/globals';
+import { createOneTimeLinks } from '../src/accounts/one-time-link-store.ts';
 import { deleteExpiredRows, reencryptEmails, startAuthServer } from './auth-server.ts';
 import { passwordTokens, refreshTokens } from './flows.ts';
 
@@ -223,6 +224,19 @@ describe('password resets', () => {
     await eventually(async () => links().length === 5);
     expect(new Set(links()).size).toBe(4);
     expect((await openBrowser().open(String(links().at(-1)))).status).toBe(200);
+  });
+
+  test('a link that is mailed again works while KEY_ENCRYPTION_KEY is changed, and is replaced afterwards', async () => {
+    const { username: email } = await register('rotated');
+    const { id: accountId } = await server.db('account').where({ username: email }).first();
+    const link = { accountId, email, purpose: 'reset-password', lifetimeSeconds: 60 } as const;
+    const [old, added] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+    const linksOf = (...keys: [Buffer, ...Buffer[]]) => createOneTimeLinks({ db: server.db, keys });
+    const token = await linksOf(old).issue(link);
+    expect(await linksOf(added, old).repeat(link)).toBe(token);
+    const replaced = await linksOf(added).repeat(link);
+    const find = (token: string) => linksOf(added).find('reset-password', token);
+    expect([await find(token), await find(replaced)]).toEqual([undefined, expect.objectContaining({ accountId })]);
   });
 
   test('a password reset of a service account lists its tokens, and offers to revoke them', async () => {

@@ -29,9 +29,10 @@ const isValid = `l.token_sha256 = $1 and l.purpose = $2 and l.expires_at > now()
 
 export type OneTimeLinks = ReturnType<typeof createOneTimeLinks>;
 
-export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
+/** The first key makes new links. Another one may have made a link that is mailed again. */
+export function createOneTimeLinks({ db, keys }: { db: Database; keys: readonly [Buffer, ...Buffer[]] }) {
   // The prefix makes these HMACs different from other HMACs with the same key.
-  const tokenOf = (seed: string): string =>
+  const tokenOf = (seed: string, key = keys[0]): string =>
     createHmac('sha256', key).update(`one-time link\0${seed}`).digest('base64url');
 
   return {
@@ -61,14 +62,15 @@ export function createOneTimeLinks({ db, key }: { db: Database; key: Buffer }) {
      * Extends the lifetime of the link that was sent to this e-mail address, or else creates one. Returns its token.
      */
     async repeat(link: NewLink): Promise<string> {
-      const existing = await queryOne<{ seed: string }>(
+      const existing = await queryOne<{ seed: string; tokenHash: string }>(
         db,
         `update one_time_link set expires_at = now() + make_interval(secs => $4)
           where account_id = $1 and purpose = $2 and email_key = $3 and expires_at > now()
-         returning seed`,
+         returning seed, token_sha256 as "tokenHash"`,
         [link.accountId, link.purpose, canonicalName(link.email), link.lifetimeSeconds],
       );
-      return existing ? tokenOf(existing.seed) : this.issue(link);
+      const tokens = existing ? keys.map((key) => tokenOf(existing.seed, key)) : [];
+      return tokens.find((token) => hashSecret(token) === existing?.tokenHash) ?? this.issue(link);
     },
 
     find: (purpose: LinkPurpose, token: string) =>
