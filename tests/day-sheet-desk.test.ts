@@ -109,6 +109,8 @@ describeInChromium('the desk', () => {
     await dialog(page).getByText('Discard your changes?').waitFor();
     await press(page, 'Keep editing');
     await fill(page, { From: `${date}T13:00`, To: `${date}T14:00` });
+    // The form chooses a bay until somebody else does.
+    await choices.locator('[value=bay-n1-03]:checked').waitFor();
     await check(page, 'Bay 1');
     await check(page, 'Bay 3', false);
     await press(page, 'Book');
