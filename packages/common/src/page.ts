@@ -1,6 +1,7 @@
 // Calculates the pages of a list and creates the list envelope (specification, "List envelope").
 import { responseSchema } from './endpoint.ts';
 import { type Link, linksSchema } from './links.ts';
+import { writeQueryString } from './query-string.ts';
 
 export interface PageRequest {
   readonly page: number;
@@ -27,6 +28,12 @@ export async function readPage<Row>(
   const isLastPage = rows.length < pageSize && (rows.length > 0 || offset === 0);
   if (isLastPage) return { rows, total: offset + rows.length };
   return { rows, total: reconcileTotal(rows.length, offset, await count()) };
+}
+
+/** Returns the path of a page, with the filters as they were sent. */
+export function pathOfPage(path: string, sentQuery: Readonly<Record<string, unknown>>, page: PageRequest): string {
+  const { page: _page, pageSize: _pageSize, ...filters } = sentQuery;
+  return `${path}${writeQueryString({ ...filters, ...page })}`;
 }
 
 /** If the requested page is after the last page, `prev` links to the last page. */

@@ -6,8 +6,7 @@ import {
   endpointDefiner,
   type Schema,
 } from '@bay-booking/common/endpoint';
-import { listEnvelope, listSchema, pageQuery } from '@bay-booking/common/page';
-import { writeQueryString } from '@bay-booking/common/query-string';
+import { listEnvelope, listSchema, pageQuery, pathOfPage } from '@bay-booking/common/page';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { contentHash, findFailedPrecondition } from '@bay-booking/service/http/etag';
 import { keyedRequest } from '@bay-booking/service/idempotency';
@@ -62,7 +61,7 @@ export function listEndpoint(
       const page = { page: number, pageSize };
       const { rows, total } = await list(db, filter as Fields, page);
       const hrefOf = (target: number): string =>
-        link('GET', `${path}${writeQueryString({ ...sentQuery, page: target, pageSize })}`).href;
+        link('GET', pathOfPage(path, sentQuery, { page: target, pageSize })).href;
       return { status: 200, body: listEnvelope(rows, total, page, hrefOf) };
     },
   });

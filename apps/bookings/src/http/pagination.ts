@@ -1,8 +1,7 @@
 // Defines the page sizes and the query parameters of lists and creates list responses.
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
-import { listEnvelope, type PageRequest, pageQuery } from '@bay-booking/common/page';
-import { writeQueryString } from '@bay-booking/common/query-string';
+import { listEnvelope, type PageRequest, pageQuery, pathOfPage } from '@bay-booking/common/page';
 
 export { listSchema } from '@bay-booking/common/page';
 
@@ -52,8 +51,7 @@ export function listResponse<Item>(
   total: number,
   link: MakeLink,
 ): EndpointResponse {
-  const hrefOf = (target: number): string =>
-    link('GET', `${path}${writeQueryString({ ...query, page: target, pageSize: page.pageSize })}`).href;
+  const hrefOf = (target: number): string => link('GET', pathOfPage(path, query, { ...page, page: target })).href;
   const envelope = listEnvelope(items, total, page, hrefOf);
   const linkHeader = Object.entries(envelope._links)
     .map(([relation, { href }]) => `<${href}>; rel="${relation}"`)
