@@ -7,8 +7,8 @@ export default {
   ...preset,
   ...groups(`<rootDir>/(?!${fast})`),
   testMatch: ['<rootDir>/**/*.test.ts'],
-  // Many tests wait for a condition, such as the restart of a service, so four use two cores well.
-  maxWorkers: 4,
+  // Many tests wait for a condition, such as the restart of a service, so three use two cores well.
+  maxWorkers: 3,
   // A test starts several processes. With ten runnable processes per core, this takes minutes.
   testTimeout: 300_000,
   globalSetup: '<rootDir>/jest/global-setup.ts',
