@@ -130,8 +130,8 @@ export async function updateWebhook(
     events: body.events && [...new Set(body.events)],
     facilityIds: body.facilityIds && [...new Set(body.facilityIds)],
     description: body.description,
-    // The client may send back what GET returned.
-    state: body.state === 'disabled' ? undefined : body.state,
+    // The client may send back what GET returned. A webhook is also `paused` while its facility is disabled.
+    state: body.state === webhook.state ? undefined : body.state,
   };
   const latest = await services.feed.numberChanges(change.facilityIds ?? webhook.facilityIds);
   const checkVersion = ifMatchCheck(services, request);
