@@ -91,7 +91,7 @@ interface AvailabilityServices extends EndpointServices {
 export function createAvailabilityEndpoint({ db, places, findHold, link }: AvailabilityServices) {
   const example = availabilityResponse(
     { items: [bayAvailability(bayExample, [gapExample])], asOf: '2026-11-30T19:02:11.123Z', total: 1 },
-    { query: { bayIds: [bayExample.id] }, page: pageRequest({}, defaultPageSizes.availability) },
+    { sentQuery: { bayIds: [bayExample.id] }, page: pageRequest({}, defaultPageSizes.availability) },
     link,
   ).body;
 
@@ -137,7 +137,7 @@ export function createAvailabilityEndpoint({ db, places, findHold, link }: Avail
         const state = stateOf.get(bay.id);
         return bayAvailability(bay, state ? findGaps(state, interval) : [], query.minMinutes);
       });
-      return availabilityResponse({ items, asOf, total }, { query: sentQuery, page }, link);
+      return availabilityResponse({ items, asOf, total }, { sentQuery, page }, link);
     },
   });
 }

@@ -56,9 +56,9 @@ function pageOf(
   { link }: ListServices,
   { rows, total }: SearchResult,
   path: string,
-  query: Readonly<Record<string, unknown>>,
+  sentQuery: Readonly<Record<string, unknown>>,
   page: PageRequest,
 ): EndpointResponse {
   const items = rows.map((booking) => bookingItem(booking, link));
-  return listResponse({ path, query, page }, items, total, link);
+  return listResponse({ path, sentQuery, page }, items, total, link);
 }

@@ -133,14 +133,14 @@ export function createClosureEndpoints({ store, idempotency, catalogue, link, au
       query: closureQuerySchema,
       queryExamples: queryExample,
       success: pageSuccess('closures', closureListSchema, listExample(path, queryExample, example, link)),
-      handle: async ({ query, caller }) => {
+      handle: async ({ query, sentQuery, caller }) => {
         const page = pageRequest(query);
         const dates = parseDates(query);
         const reversed = findReversedIntervalErrors(dates);
         if (reversed.length > 0) throw badRequest(problemsOf(reversed));
         const { rows, total } = await store.list(caller.facilities, { ...query, ...dates }, page);
         const items = rows.map((row) => closureResource(row, link));
-        return listResponse({ path, query, page }, items, total, link);
+        return listResponse({ path, sentQuery, page }, items, total, link);
       },
     }),
     defineEndpoint({

@@ -40,18 +40,18 @@ const maxLinkHeaderBytes = 4_096;
 
 export interface ListRequest {
   readonly path: string;
-  /** The links to other pages repeat its filters. */
-  readonly query: Readonly<Record<string, unknown>>;
+  /** The links to other pages repeat its filters as they were sent. */
+  readonly sentQuery: Readonly<Record<string, unknown>>;
   readonly page: PageRequest;
 }
 
 export function listResponse<Item>(
-  { path, query, page }: ListRequest,
+  { path, sentQuery, page }: ListRequest,
   items: readonly Item[],
   total: number,
   link: MakeLink,
 ): EndpointResponse {
-  const hrefOf = (target: number): string => link('GET', pathOfPage(path, query, { ...page, page: target })).href;
+  const hrefOf = (target: number): string => link('GET', pathOfPage(path, sentQuery, { ...page, page: target })).href;
   const envelope = listEnvelope(items, total, page, hrefOf);
   const linkHeader = Object.entries(envelope._links)
     .map(([relation, { href }]) => `<${href}>; rel="${relation}"`)
@@ -63,10 +63,10 @@ export function listResponse<Item>(
 /** The example of a list, for the OpenAPI document. */
 export function listExample(
   path: string,
-  query: ListRequest['query'],
+  sentQuery: ListRequest['sentQuery'],
   item: object,
   link: MakeLink,
   pageSize: number = defaultPageSizes.others,
 ) {
-  return listResponse({ path, query, page: { page: 1, pageSize } }, [item], 1, link).body;
+  return listResponse({ path, sentQuery, page: { page: 1, pageSize } }, [item], 1, link).body;
 }

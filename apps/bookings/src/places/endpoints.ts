@@ -61,11 +61,11 @@ export function createPlacesEndpoints({
         locationListSchema,
         listExample(locationsPath, locationQueryExample, locationExample, link, defaultPageSizes.locations),
       ),
-      handle: async ({ query, caller }) => {
+      handle: async ({ query, sentQuery, caller }) => {
         const page = pageRequest(query, defaultPageSizes.locations);
         const { rows, total } = await store.findLocations(caller.facilities, query, page);
         const items = rows.map((row) => locationResource(row, link));
-        return listResponse({ path: locationsPath, query, page }, items, total, link);
+        return listResponse({ path: locationsPath, sentQuery, page }, items, total, link);
       },
     }),
     defineEndpoint({
@@ -100,11 +100,11 @@ export function createPlacesEndpoints({
         bayListSchema,
         listExample(baysPath, bayQueryExample, bayResource(bayExample), link, defaultPageSizes.bays),
       ),
-      handle: async ({ query, caller }) => {
+      handle: async ({ query, sentQuery, caller }) => {
         const page = pageRequest(query, defaultPageSizes.bays);
         const filter = { locationIds: query.locationId === undefined ? undefined : [query.locationId] };
         const { rows, total } = await store.findBays(caller.facilities, filter, page);
-        return listResponse({ path: baysPath, query, page }, rows.map(bayResource), total, link);
+        return listResponse({ path: baysPath, sentQuery, page }, rows.map(bayResource), total, link);
       },
     }),
     defineEndpoint({

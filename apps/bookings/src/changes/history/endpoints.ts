@@ -144,19 +144,19 @@ const oldestEntry = ({ config, now }: HistoryServices): Date =>
 /** @throws {ApiError} 404 if no facility of the token has a history of the booking */
 async function listBookingHistory(
   services: HistoryServices,
-  { params: { id = '' }, query, caller: { facilities } }: CallerRequest<Partial<PageRequest>>,
+  { params: { id = '' }, query, sentQuery, caller: { facilities } }: CallerRequest<Partial<PageRequest>>,
 ): Promise<EndpointResponse> {
   const { history, bookingItem, link } = services;
   const page = pageRequest(query);
   const found = isUuid(id) ? await history.ofBooking(facilities, id, oldestEntry(services), page) : undefined;
   if (!found || found.total === 0) throw apiError('ERR00404');
   const items = found.rows.map((entry) => entryJson(entry, bookingItem));
-  return listResponse({ path: `/api/bookings/${id}/history`, query, page }, items, found.total, link);
+  return listResponse({ path: `/api/bookings/${id}/history`, sentQuery, page }, items, found.total, link);
 }
 
 async function listHistory(
   services: HistoryServices,
-  { query, validationErrors, caller }: CallerRequest<FromSchema<typeof historyQuerySchema>>,
+  { query, sentQuery, validationErrors, caller }: CallerRequest<FromSchema<typeof historyQuerySchema>>,
 ): Promise<EndpointResponse> {
   const { history, feed, bookingItem, link, config } = services;
   const { bayIds, subject, clientId, action } = query;
@@ -172,7 +172,7 @@ async function listHistory(
     const { bookingId } = entry;
     return { bookingId, facilityId, ...entryJson(entry, bookingItem) };
   });
-  return listResponse({ path: '/api/booking-history', query, page }, items, total, link);
+  return listResponse({ path: '/api/booking-history', sentQuery, page }, items, total, link);
 }
 
 function entryJson(

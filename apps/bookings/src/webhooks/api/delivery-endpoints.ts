@@ -109,11 +109,11 @@ export function createDeliveryEndpoints(services: DeliveryServices) {
       query: deliveryQuerySchema,
       success: pageSuccess('deliveries', deliveryListSchema, example),
       handle: async (request) => {
-        const { query, caller } = request;
+        const { query, sentQuery, caller } = request;
         const webhook = await findWebhook(store, request);
         const page = pageRequest(query);
         const { rows, total } = await deliveries.list(deliveryFilter(webhook, caller), query.state, page);
-        return listResponse({ path: listPath(webhook), query, page }, rows, total, link);
+        return listResponse({ path: listPath(webhook), sentQuery, page }, rows, total, link);
       },
     }),
     defineEndpoint({

@@ -66,11 +66,11 @@ export function createWebhookEndpoints(services: WriteWebhookServices) {
       description: 'The webhooks of the owner of which the token names a facility, oldest first.',
       query: webhookQuerySchema,
       success: pageSuccess('webhooks', webhookListSchema, listExample(path, {}, example, link)),
-      handle: async ({ query, caller }) => {
+      handle: async ({ query, sentQuery, caller }) => {
         const page = pageRequest(query);
         const { rows, total } = await store.list(caller, page);
         const items = rows.map((webhook) => webhookResource(webhook, caller, link));
-        return listResponse({ path, query, page }, items, total, link);
+        return listResponse({ path, sentQuery, page }, items, total, link);
       },
     }),
     defineEndpoint({

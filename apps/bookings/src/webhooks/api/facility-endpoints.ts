@@ -66,7 +66,7 @@ export function createFacilityWebhookEndpoints({ store, link, audit }: EndpointS
       query: webhookQuerySchema,
       success: pageSuccess('webhooks', facilityWebhookListSchema, example),
       handle: async (request) => {
-        const { query, caller } = request;
+        const { query, sentQuery, caller } = request;
         const facilityId = managedFacility(request);
         const page = pageRequest(query);
         const { rows, total } = await store.listOfFacility(facilityId, page);
@@ -76,7 +76,7 @@ export function createFacilityWebhookEndpoints({ store, link, audit }: EndpointS
           facilityIds: facilityIds.filter((id) => caller.facilities.includes(id)),
         }));
         const path = listPath(facilityId);
-        return listResponse({ path, query, page }, items, total, link);
+        return listResponse({ path, sentQuery, page }, items, total, link);
       },
     }),
     defineEndpoint({
