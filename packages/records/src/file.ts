@@ -43,7 +43,7 @@ export function schemasOf({ schema, optional = [], key }: RecordKind) {
   return { record: schema, body, input };
 }
 
-/** In a file, a record inside another one does not name it. */
+/** In a file, a record inside another record does not name that record. */
 function entrySchema(kind: RecordKind) {
   const { input } = schemasOf(kind);
   const { [kind.parent?.field ?? '']: _, ...properties } = kind.schema.properties;
@@ -89,7 +89,7 @@ export function createImportFiles(kinds: readonly RecordKind[], formats: Formats
     const list = inner?.parent?.list ?? '';
     const fields: Fields = isObject(value) ? value : {};
     const { [list]: inside = [], ...others } = fields;
-    // Even '' can be the name of a field.
+    // A field can have the name ''.
     const own = inner ? others : fields;
     const found = validators.get(kind)?.entry(isObject(value) ? own : value) ?? [];
     const problems = found.map((problem) => within(pointer, problem));

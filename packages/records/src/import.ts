@@ -1,5 +1,5 @@
 // Makes the changes of operators: one transaction for each, with its events and the response of an Idempotency-Key.
-// Applies the records of a file or of a PUT in it. Exports records.
+// Applies the records of a file or of a PUT in such a transaction. Exports records.
 import { setImmediate } from 'node:timers/promises';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
@@ -44,7 +44,7 @@ export interface Operator {
   readonly subject?: string | null;
 }
 
-/** `clientId` may be that of a command. */
+/** `clientId` may be the name of a command, such as `import`. */
 export interface ChangeRequest extends Operator {
   /** Undefined for a command. */
   readonly requestId?: string;

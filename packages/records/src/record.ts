@@ -47,7 +47,7 @@ export interface ChangeContext {
 
 /** Who changes records, and how they are completed. */
 export interface RecordContext extends ChangeContext {
-  /** Whether a field that a record leaves out keeps its stored value. Otherwise, and if new, it gets its default. */
+  /** Whether a field that an update leaves out keeps its stored value. Otherwise, the field gets its default. */
   readonly keepsOmitted: boolean;
   /** Whether the command makes the change, with the credentials of the database. */
   readonly isCommand?: boolean | undefined;
@@ -164,7 +164,7 @@ export function createReads<Row extends object, R extends object>(
   };
 }
 
-/** Returns a function that reports a value which it has got before, by the pointers of both. */
+/** Returns a function that reports a repeated value, with the pointers of both places. */
 export function createRepetitionFinder() {
   const first = new Map<string, string>();
   return (pointer: string, value: string): readonly PointerError[] => {

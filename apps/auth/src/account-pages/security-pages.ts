@@ -92,7 +92,7 @@ export function securityRoutes(services: PageServices): Router {
       return show(response, signedIn, { validationErrors: [{ text }], status: 409 });
     });
 
-  /** Completes a set-up. Somebody with the password may be signed in elsewhere, so the first factor ends that. */
+  /** Completes a set-up. The first factor ends other sessions: somebody who knows the password may have one. */
   const complete =
     (factor: keyof typeof setUps): CompleteSetUp =>
     async (request, response, signedIn, firstCodes) => {

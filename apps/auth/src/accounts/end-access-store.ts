@@ -53,7 +53,10 @@ export async function endEverything(
   );
 }
 
-/** Ends what somebody got with the earlier password, and the links with which it could be replaced again. */
+/**
+ * Ends all access to the account. After a change of the password, also deletes the links that could change the password
+ * again, and the count of failed sign-ins.
+ */
 export async function endAccess(
   tx: Queryable,
   { id, username }: { readonly id: string; readonly username: string },

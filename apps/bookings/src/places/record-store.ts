@@ -65,7 +65,7 @@ where id = any($1)`;
   );
 }
 
-/** `stored` may be removed. */
+/** `stored` is the stored record, even if it was removed. */
 export type PlaceOutcome<R> = RecordOutcome<R> & { readonly facilityId: string; readonly stored?: R | undefined };
 
 /** Compares locations or bays with the stored ones. `complete` adds the fields that a record leaves out. */

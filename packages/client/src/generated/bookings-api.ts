@@ -980,7 +980,7 @@ export interface components {
             /** @description A note of the client. */
             description?: string;
             /**
-             * @description active also enables a disabled webhook. disabled only leaves one as it is.
+             * @description active also enables a disabled webhook. disabled is allowed only if the webhook is disabled.
              * @enum {string}
              */
             state?: "active" | "paused" | "disabled";

@@ -44,7 +44,7 @@ export const updateWebhookSchema = {
     state: {
       type: 'string',
       enum: webhookStates,
-      description: 'active also enables a disabled webhook. disabled only leaves one as it is.',
+      description: 'active also enables a disabled webhook. disabled is allowed only if the webhook is disabled.',
     },
   },
 } as const;
