@@ -23,7 +23,11 @@ import { createClientValidator } from '../oidc/clients/validation.ts';
 import { challengeOf, invalidToken, type TokenReader } from '../oidc/endpoints/bearer-token.ts';
 import { createScopeTable } from '../oidc/scopes.ts';
 import type { ResourceServer } from '../oidc/tokens/resource-server.ts';
-import { type ActionServices, accountErrors, actionEndpoints, actionSchemas } from './actions.ts';
+import type { Services } from '../services.ts';
+import { accountActions } from './account-actions.ts';
+import { accountErrors } from './actions.ts';
+import { clientActions, tokenSchema } from './client-actions.ts';
+import { invitationActions, invitationSchema } from './invitation-actions.ts';
 
 export interface RecordSettings
   extends Pick<AuthConfig, 'issuer' | 'isDevelopment' | 'outboundAllowNetworks' | 'scopeBase'> {
@@ -86,7 +90,7 @@ export async function createAccountManagement(options: {
   /** The audience and the scope that a token must have. */
   readonly needed: ResourceServer['management'];
   readonly sendLogoutTokens: () => void;
-  readonly services: ActionServices;
+  readonly services: Pick<Services, 'emails' | 'facilityEmails' | 'mailer' | 'invitations'>;
 }): Promise<Router> {
   const { db, config, audit, readToken, needed, sendLogoutTokens, services } = options;
   const { issuer } = config;
@@ -114,7 +118,11 @@ export async function createAccountManagement(options: {
         return { status: 204 };
       });
     },
-    actions: actionEndpoints(store, issuer, services),
-    schemas: actionSchemas,
+    actions: [
+      ...clientActions(store, services),
+      ...accountActions(store, issuer, services),
+      ...invitationActions(store, services),
+    ],
+    schemas: { PersonalAccessToken: tokenSchema, Invitation: invitationSchema },
   });
 }
