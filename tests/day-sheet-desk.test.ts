@@ -243,7 +243,7 @@ describeInChromium('the desk', () => {
     await system.call('PUT', '/api/booking-bays/bay-n1-04', change);
     await check(page, 'Out of service', false);
     await press(page, 'Save');
-    await dialog(page).getByText('Someone else changed the bay: the name from Coach <b>1</b> to Bay 4').waitFor();
+    await dialog(page).getByText('Somebody else changed the bay: the name from Coach <b>1</b> to Bay 4').waitFor();
     await press(page, 'Save');
     await closed(page);
     expect(await system.call('GET', '/api/booking-bays/bay-n1-04')).toMatchObject({ ...change, bookable: true });

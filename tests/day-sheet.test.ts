@@ -162,7 +162,7 @@ describeInChromium('the day sheet', () => {
     const renamed = { userAlias: 'Renamed', ...timesOf(date, '10:00', '11:00') };
     await system.call('PUT', `/api/bookings/${id}`, { ...renamed, bayId: 'bay-n1-02' });
     await press(page, 'Undo');
-    const change = 'Someone else changed the booking of Seen (Bay 2, 10:00): the name from Seen to Renamed.';
+    const change = 'Somebody else changed the booking of Seen (Bay 2, 10:00): the name from Seen to Renamed.';
     await page.locator('.rejection').getByText(change).waitFor();
     await expectNames(page, 'Renamed', ['Renamed 10:00–11:00, Bay 2']);
     await booking(page, 'Renamed').click();
@@ -326,7 +326,7 @@ describeInChromium('the day sheet', () => {
     await fill(page, { Reason: 'Net torn' });
     await press(page, 'Save');
     await page
-      .getByText('Someone else changed the closure: the end from 12:00 to 13:00. Your change was not saved.')
+      .getByText('Somebody else changed the closure: the end from 12:00 to 13:00. Your change was not saved.')
       .waitFor();
     expect(await dialog(page).getByLabel('To').inputValue()).toBe(`${date}T13:00`);
     await press(page, 'Save');
@@ -364,7 +364,7 @@ describeInChromium('the day sheet', () => {
     await system.call('PUT', path, { weekly: { monday: [open] }, exceptions: [] });
     await fill(page, { 'Tuesday opens': '08:00', 'Tuesday closes': '20:00' });
     await press(page, 'Save');
-    await page.getByText(/Someone else changed the opening hours: .*the entry for Tuesday/).waitFor();
+    await page.getByText(/Somebody else changed the opening hours: .*the entry for Tuesday/).waitFor();
     expect(await dialog(page).getByLabel('Tuesday closes').inputValue()).toBe('20:00');
     await press(page, 'Add an exception');
     await fill(page, { 'Exception 1 date': date });

@@ -34,7 +34,11 @@ test.each([false, true])('people has the names of the ids in histories, with DPo
       expect.objectContaining({ clientId: 'demo-pat-north', subject: 'acc-bot-north' }),
     ]),
   });
-  expect((await errorOf(people('fac-south'))).status).toBe(404);
+  const description = 'the access token does not name this facility';
+  expect(await errorOf(people('fac-south'))).toMatchObject({
+    status: 404,
+    message: expect.stringContaining(description),
+  });
   await expect(people('..')).rejects.toThrow(TypeError);
 });
 

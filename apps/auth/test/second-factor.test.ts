@@ -296,7 +296,7 @@ describe('a pending sign-in', () => {
     const credentials = { username: user.username, password };
     const begin = async (path: string) =>
       browser.send(await browser.open(`${server.origin}/sign-in?return=${path}`), credentials);
-    const [first, second] = [await begin('/signed-out?a'), await begin('/signed-out?b')];
+    const [first, second] = [await begin('/account?a'), await begin('/account?b')];
     expect((await browser.send(first, { code: codeOf(appSecret) })).url.search).toBe('?a');
     await forgetUsedCodes(server);
     expect((await browser.send(second, { code: codeOf(appSecret) })).url.search).toBe('?b');

@@ -17,7 +17,7 @@ export class BookingsError extends Error {
 export class BookingsApiError extends BookingsError {
   override readonly name: string = 'BookingsApiError';
   readonly status: number;
-  /** Empty if the response has no error envelope, for example because a proxy sent it. */
+  /** Empty if the response describes no error, for example because a proxy sent it. */
   readonly problems: readonly Problem[];
   readonly headers: Headers;
 

@@ -130,10 +130,14 @@ export async function readResponse(response: Response): Promise<ApiResponse<unkn
   return { status, headers, data: text === '' ? undefined : JSON.parse(text) };
 }
 
-/** Returns an empty array if the body is not an error envelope, for example because a proxy sent the response. */
+/**
+ * Returns an empty array if the body is neither an error envelope nor an error of the authorization server, for example
+ * because a proxy sent the response.
+ */
 function problemsOf(text: string): readonly Problem[] {
   try {
-    const { errors } = JSON.parse(text) as { errors?: unknown };
+    const { errors, error: code, error_description: description } = JSON.parse(text);
+    if (typeof code === 'string' && description) return [{ code, description, moreInfo: '', contextData: {} }];
     return Array.isArray(errors) ? errors : [];
   } catch {
     return [];

@@ -4,6 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
+import { commandArguments } from '@bay-booking/service/lifecycle';
 import { exportDocument, importDocument, type RecordStore, RejectedImport } from './import.ts';
 import type { Fields } from './record.ts';
 
@@ -29,9 +30,8 @@ const directory = (): string => process.env.INIT_CWD ?? process.cwd();
 
 /** Reads the file that the only argument names, or standard input if it is `-`. */
 export async function readImportFile(workspace: string): Promise<unknown> {
-  const [file, ...more] = process.argv.slice(2);
-  if (file === undefined || more.length > 0)
-    throw new Error(`usage: npm run import -w ${workspace} -- FILE (or - for standard input)`);
+  const usage = `import -w ${workspace} -- FILE (or - for standard input)`;
+  const [file = ''] = commandArguments(usage, { least: 1 });
   const bytes = file === '-' ? await buffer(process.stdin) : await readFile(resolve(directory(), file));
   const source = file === '-' ? 'standard input' : file;
   if (!isUtf8(bytes)) throw new Error(`${source} is not in UTF-8; nothing was imported`);
@@ -71,6 +71,7 @@ function importError(problems: readonly PointerError[]): Error {
 
 /** Writes an import file with everything to `file`, or to standard output (`-`). Only its owner may read the file. */
 export async function exportFile(store: RecordStore, file: string | undefined, options: Fields = {}): Promise<void> {
+  if (file?.startsWith('--')) throw new Error(`there is no option ${file}`);
   const text = `${JSON.stringify(await exportDocument(store, options), null, 2)}\n`;
   if (file === undefined || file === '-') process.stdout.write(text);
   else await writeFile(resolve(directory(), file), text, { mode: 0o600 });

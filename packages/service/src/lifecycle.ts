@@ -65,6 +65,13 @@ export async function serve({ listeners, logger, onStop, close }: ServeOptions):
   }
 }
 
+/** @throws {Error} with the usage of the command if arguments are missing or left over */
+export function commandArguments(usage: string, { least = 0, most = 0 } = {}): readonly string[] {
+  const given = process.argv.slice(2);
+  if (given.length < least || given.length > Math.max(least, most)) throw new Error(`usage: npm run ${usage}`);
+  return given;
+}
+
 export function runCommand(main: () => Promise<void>): void {
   main().catch((error: unknown) => {
     const { code, port } = error as { code?: string; port?: number };

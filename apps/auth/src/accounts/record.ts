@@ -98,7 +98,11 @@ export function createAccountKind({
       const stored = await selectAccounts(db, records);
       // Only a few passwords wait to be hashed at a time, so that people can sign in during an import.
       return pLimit(4).map(records, async (given) => {
-        const record = { ...given, ...(given.username && { username: readName(given.username).shown }) };
+        const record = {
+          ...given,
+          ...(given.username && { username: readName(given.username).shown }),
+          ...(given.email && { email: readName(given.email).shown }),
+        };
         const { problems, ...codes } = await credentials.prepare(db, record);
         const { weakness, ...hash } = await hashNew(record, stored.get(record.id)?.passwordHash ?? null);
         const weak = weakness === undefined ? [] : [atPointer('/password', 'invalid', weakness)];

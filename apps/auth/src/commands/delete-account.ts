@@ -1,14 +1,13 @@
 // Implements `npm run delete-account -w apps/auth -- ID`: deletes an account like the page "Your account", for a person
 // who cannot sign in, and to repeat deletions after a backup was restored.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
-import { runCommand } from '@bay-booking/service/lifecycle';
+import { commandArguments, runCommand } from '@bay-booking/service/lifecycle';
 import { withDatabase } from '@bay-booking/service/with-database';
 import { deleteAccount } from '../account-pages/deletion-store.ts';
 import { storeEvents } from '../audit/store.ts';
 
 runCommand(async () => {
-  const [id, ...rest] = process.argv.slice(2);
-  if (!id || rest.length > 0) throw new Error('usage: npm run delete-account -w apps/auth -- ID');
+  const [id = ''] = commandArguments('delete-account -w apps/auth -- ID', { least: 1 });
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   await withDatabase({ url, applicationName: 'auth delete-account' }, async (db) => {
     const outcome = await deleteAccount(db, id);

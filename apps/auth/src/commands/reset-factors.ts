@@ -10,7 +10,7 @@ import {
   text,
 } from '@bay-booking/service/config';
 import { transaction } from '@bay-booking/service/database/database';
-import { runCommand } from '@bay-booking/service/lifecycle';
+import { commandArguments, runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { withDatabase } from '@bay-booking/service/with-database';
 import { createAccountStore } from '../accounts/store.ts';
@@ -19,8 +19,7 @@ import { resetFactors } from '../interaction/reset-factors.ts';
 import { addEmail } from '../outbox/mailer.ts';
 
 runCommand(async () => {
-  const [username, ...rest] = process.argv.slice(2);
-  if (!username || rest.length > 0) throw new Error('usage: npm run reset-factors -w apps/auth -- USERNAME');
+  const [username = ''] = commandArguments('reset-factors -w apps/auth -- USERNAME', { least: 1 });
   const { url, issuer, smtpUrl, ...secrets } = readConfig(process.env, {
     url: mandatory('DATABASE_URL', postgresUrl),
     // For the link in the e-mail.

@@ -21,9 +21,9 @@ import { createKeyStore, keyPublishDelaySeconds } from '../signing-keys/store.ts
 const usage = 'usage: npm run keys -w apps/auth -- rotate [--now] | list | remove KID | reencrypt';
 
 runCommand(async () => {
-  const [command, argument, ...rest] = process.argv.slice(2);
-  if (rest.length > 0 || !command || !['rotate', 'list', 'remove', 'reencrypt'].includes(command))
-    throw new Error(usage);
+  const given = process.argv.slice(2);
+  const [command, argument = ''] = given;
+  if (!/^(rotate( --now)?|list|remove \S+|reencrypt)$/.test(given.join(' '))) throw new Error(usage);
   const config = readConfig(process.env, {
     databaseUrl: mandatory('DATABASE_URL', postgresUrl),
     encryptionKeys: mandatory('KEY_ENCRYPTION_KEY', encryptionKeys),
@@ -35,7 +35,6 @@ runCommand(async () => {
     // key that this command encrypts with another key.
     await keys.load();
     if (command === 'rotate') {
-      if (argument !== undefined && argument !== '--now') throw new Error(usage);
       const delay = argument === '--now' ? 0 : keyPublishDelaySeconds;
       await keys.ensureCurrentKeys();
       await keys.rotate(delay);
@@ -43,7 +42,6 @@ runCommand(async () => {
       if (delay === 0) await keys.advance();
       await storeEvents(db, [{ kind: 'keys.rotated', detail: { delay } }]);
     } else if (command === 'remove') {
-      if (!argument) throw new Error(usage);
       if (!(await keys.deleteRetired(argument))) throw new Error(`there is no retired key ${argument}`);
       await storeEvents(db, [{ kind: 'keys.removed', detail: { kid: argument } }]);
     } else if (command === 'reencrypt') {

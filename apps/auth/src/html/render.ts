@@ -55,7 +55,7 @@ const time = (date: Date, timeZone?: string, { isShort = false } = {}): string =
 const inputs = {
   email: { autocomplete: 'username', inputmode: 'email', maxlength: 254, verbatim: true },
   code: { autocomplete: 'one-time-code', inputmode: 'numeric', maxlength: 20, verbatim: true },
-  name: { autocomplete: 'off', maxlength: 100 },
+  name: { autocomplete: 'off' },
   password: { type: 'password', autocomplete: 'current-password', maxlength: 256 },
   newPassword: {
     type: 'password',

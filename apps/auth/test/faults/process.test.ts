@@ -143,6 +143,8 @@ describe('errors of a command or of the start', () => {
   test.each([
     ['signing-keys.ts', []],
     ['signing-keys.ts', ['turn']],
+    ['signing-keys.ts', ['list', 'more']],
+    ['migrate.ts', ['more']],
     ['import.ts', []],
   ] as const)('%s with the arguments %j prints its usage and exits with code 1', async (file, args) => {
     const { code, err } = await run(`commands/${file}`, args);

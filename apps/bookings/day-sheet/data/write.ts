@@ -29,12 +29,12 @@ export async function ifUnchanged<Content extends object, Result>(
     const current = await read().catch(async (error: unknown) => {
       if (!hasStatus(error, 404)) throw error;
       await catchUp();
-      throw new ChangedMeanwhile(`Someone else removed ${name}.`, undefined);
+      throw new ChangedMeanwhile(`Somebody else removed ${name}.`, undefined);
     });
     const changes = changesIn(current);
     if (changes) {
       await catchUp();
-      throw new ChangedMeanwhile(`Someone else changed ${name}: ${changes}. Your change was not saved.`, current);
+      throw new ChangedMeanwhile(`Somebody else changed ${name}: ${changes}. Your change was not saved.`, current);
     }
     try {
       return await change(current);

@@ -101,8 +101,8 @@ function generalSentence(problem: Problem): string {
     ERR00011: 'This time is in the past.',
     ERR00012: 'This bay does not exist any more. Reload the page.',
     ERR00403: 'Your account may not do this here. Ask an owner of the facility for the right.',
-    ERR00404: 'Someone else removed this.',
-    ERR00412: 'Someone else has changed this since. Nothing was saved.',
+    ERR00404: 'Somebody else removed this.',
+    ERR00412: 'Somebody else has changed this since. Nothing was saved.',
     ERR00429: 'Too many requests. Wait a minute and try again.',
   };
   return sentences[code] ?? `${description} ${moreInfo}`.trim();

@@ -4,11 +4,12 @@
 // run at any time. While the command copies rows to the nodes, requests that create, change or delete data must wait.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { distribute } from '@bay-booking/service/database/distribute';
-import { runCommand } from '@bay-booking/service/lifecycle';
+import { commandArguments, runCommand } from '@bay-booking/service/lifecycle';
 import { bookingsMigrations } from '../config.ts';
 import { distribution } from '../database/distribution.ts';
 
 runCommand(async () => {
+  commandArguments('distribute -w apps/bookings');
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   const print = (message: string) => void process.stdout.write(`${message}\n`);
   const tables = await distribute({ url, directory: bookingsMigrations, distribution, log: print });

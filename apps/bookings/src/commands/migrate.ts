@@ -2,10 +2,11 @@
 // time.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { migrate } from '@bay-booking/service/database/migrate';
-import { runCommand } from '@bay-booking/service/lifecycle';
+import { commandArguments, runCommand } from '@bay-booking/service/lifecycle';
 import { bookingsMigrations } from '../config.ts';
 
 runCommand(async () => {
+  commandArguments('migrate -w apps/bookings');
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   const print = (message: string) => void process.stdout.write(`${message}\n`);
   const applied = await migrate({ url, directory: bookingsMigrations, log: print });

@@ -1,7 +1,7 @@
 // Writes the file openapi.json, with the URLs of the demo. `npm run generate` runs this command.
 import { writeFile } from 'node:fs/promises';
 import { connectDatabase } from '@bay-booking/service/database/database';
-import { runCommand } from '@bay-booking/service/lifecycle';
+import { commandArguments, runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
 import { createMetrics } from '@bay-booking/service/metrics';
 import { createBookingsApp } from '../app.ts';
@@ -9,6 +9,7 @@ import { readBookingsConfig } from '../config.ts';
 import { createOpenApi } from '../openapi/document.ts';
 
 runCommand(async () => {
+  commandArguments('generate');
   const config = readBookingsConfig({
     // The endpoints need a database object, but this command sends no query.
     DATABASE_URL: 'postgres://localhost/none',

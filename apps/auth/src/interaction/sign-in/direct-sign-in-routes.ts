@@ -64,13 +64,15 @@ export function directSignInRoutes(services: PageServices, signInPages: SignInPa
   router.get('/', (_request, response) => response.redirect(303, '/account'));
   // Password managers open this path to change a password (W3C, "A Well-Known URL for Changing Passwords").
   router.get('/.well-known/change-password', (_request, response) => response.redirect(303, '/account#password-title'));
-  router.get('/signed-out', (_request, response) =>
-    site.showMessage(response, {
+  router.get('/signed-out', async (request, response) => {
+    // The page may be reloaded after a new sign-in.
+    if (await sessions.current(request, response)) return response.redirect(303, '/account');
+    await site.showMessage(response, {
       title: 'You are signed out',
       text: 'You are signed out in this browser. You may still be signed in to applications that you used.',
       tone: 'good',
       links: [{ href: '/sign-in', text: 'Sign in again' }],
-    }),
-  );
+    });
+  });
   return router;
 }
