@@ -1,4 +1,5 @@
 // Tests GET /api/booking-usage: what counts, for whom, and as CSV.
+import { query } from '@bay-booking/service/database/database';
 import { beforeAll, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes } from './support/booking-requests.ts';
 import { useTestSystem } from './support/test-system.ts';
@@ -134,4 +135,24 @@ test('a token for one facility needs no facilityId, counts nothing of others, an
     ['bay-e1-01', 'bay-e1-02', 'bay-e1-03'],
   ]);
   expect(body.items[0]).toEqual(row('bay-e1-01', 0, 0, { openMinutes: 2880, occupancy: 0 }));
+});
+
+test('the largest opening hours are read once for a location, not once for each of its 5000 bays', async () => {
+  const token = await system.token(['fac-east']);
+  const halfHours = Array.from({ length: 6 }, (_, hour) => ({ opens: `0${hour}:00`, closes: `0${hour}:30` }));
+  const dateOf = (day: number) => new Date(Date.UTC(2040, 4, day + 1)).toISOString().slice(0, 10);
+  const exceptions = Array.from({ length: 400 }, (_, day) => ({ date: dateOf(day), hours: halfHours }));
+  const body = { weekly: {}, exceptions };
+  expect((await system.call('PUT', '/api/booking-locations/loc-east-1/opening-hours', { token, body })).status).toBe(
+    200,
+  );
+  await query(
+    system.db,
+    `insert into bay (facility_id, id, location_id, name, description, kind, bookable)
+     select 'fac-east', 'many-' || n, 'loc-east-1', 'Many', '', 'RangeBay', true from generate_series(1, 5000) n`,
+  );
+  const usage = await system.call('GET', `/api/booking-usage?${interval}&by=day`, { token });
+  expect(usage.body.items[1]).toMatchObject({ key: '2040-05-04', openMinutes: 180 * 5_003 });
+  const free = await system.call('GET', `/api/booking-availability?locationIds=loc-east-1&${interval}`, { token });
+  expect(free.body.items.at(-1).free).toHaveLength(12);
 });

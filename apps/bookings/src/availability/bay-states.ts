@@ -6,8 +6,8 @@ import {
   queryOne,
   type Transaction,
 } from '@bay-booking/service/database/database';
-import type { OpeningHours } from '../opening-hours/hours.ts';
-import { findSchedule } from '../opening-hours/store.ts';
+import { alwaysOpen, type Schedule } from '../opening-hours/schedule.ts';
+import { findSchedules, type HoursOfFirstBay, hoursOfFirstBay } from '../opening-hours/store.ts';
 import { type Interval, intervalOf, type Period } from '../time/interval.ts';
 import type { BayState } from './rule.ts';
 
@@ -32,14 +32,12 @@ export function lockBays(tx: Transaction, facilityId: string, bayIds: readonly s
 type Seconds = readonly [start: number, end: number];
 
 /** Times as strings are in UTC without `Z`, times as numbers in seconds since 1970. */
-interface Row {
+interface Row extends HoursOfFirstBay {
   readonly id: string;
   /** The position in the list of wanted bays, from 1. */
   readonly n: number;
   readonly bookable: boolean;
-  readonly locationId: string;
   readonly timeZone: string;
-  readonly hours: OpeningHours | null;
   readonly closures: readonly (Period & { readonly reason: string | null })[] | null;
   readonly bookings: readonly Seconds[] | null;
   readonly holds: readonly (Period & { readonly expiresAt: string })[] | null;
@@ -78,7 +76,7 @@ const closuresOfBay = `(
  */
 const bayStates = (closures: string) => `select n::integer, bay.id, bay.bookable, bay.location_id as "locationId",
   (select time_zone from facility where id = $1) as "timeZone",
-  location.opening_hours as hours, ${closures} as closures, (
+  ${hoursOfFirstBay}, ${closures} as closures, (
     select json_agg(array[date_part('epoch', start_date), date_part('epoch', end_date)]) from (
       (${bookingsOfBay} and start_date < wanted.start_date order by start_date desc limit 1)
       union all
@@ -151,7 +149,7 @@ export async function readBayStates(
   { bookingIds = [], holdIds = [] }: Exceptions = {},
 ): Promise<readonly (FoundBay | undefined)[]> {
   const rows = await query<Row>(on, statesWithReasons, [facilityId, ...valuesOf(wanted), bookingIds, holdIds]);
-  const found = new Map(rows.map((row) => [row.n, toBay(row)]));
+  const found = new Map(toBays(rows).map(({ row, bay }) => [row.n, bay]));
   return wanted.map((_wanted, index) => found.get(index + 1));
 }
 
@@ -184,9 +182,9 @@ export async function readBayStatesWithoutReasons(
     );
   const [ofLocations, ofBays] = [closuresOf(true), closuresOf(false)];
   return new Map(
-    rows.map((row) => {
+    toBays(rows).map(({ row, bay }) => {
       const closures = [...(ofLocations.get(row.locationId) ?? []), ...(ofBays.get(row.id) ?? [])];
-      return [row.id, { ...toBay(row), closures }];
+      return [row.id, { ...bay, closures }];
     }),
   );
 }
@@ -195,11 +193,16 @@ function ofSeconds([start, end]: Seconds): Interval {
   return { start: Math.round(start * 1_000), end: Math.round(end * 1_000) };
 }
 
-function toBay({ bookable, locationId, timeZone, hours, closures, bookings, holds }: Row): FoundBay {
+function toBays(rows: readonly Row[]): readonly { readonly row: Row; readonly bay: FoundBay }[] {
+  const schedules = findSchedules(rows, rows[0]?.timeZone);
+  return rows.map((row) => ({ row, bay: toBay(row, schedules.get(row.locationId) ?? alwaysOpen) }));
+}
+
+function toBay({ bookable, locationId, closures, bookings, holds }: Row, schedule: Schedule): FoundBay {
   return {
     bookable,
     locationId,
-    schedule: findSchedule(hours, timeZone),
+    schedule,
     closures: (closures ?? []).map((closure) => ({ ...toInterval(closure), reason: closure.reason })),
     bookings: (bookings ?? []).map(ofSeconds),
     holds: (holds ?? []).map((hold) => ({

@@ -46,7 +46,12 @@ export function createOpeningHoursStore(db: Database) {
   };
 }
 
-const schedules = new LRUCache<string, Schedule>({ max: 2_000 });
+/** Keys of large schedules have 100 kB. */
+const schedules = new LRUCache<string, Schedule>({
+  max: 2_000,
+  maxSize: 10_000_000,
+  sizeCalculation: (_schedule, key) => key.length,
+});
 
 /** Returns the schedule of a location. Null means that it is always open. */
 export function findSchedule(hours: OpeningHours | null, timeZone: string): Schedule {
@@ -56,4 +61,21 @@ export function findSchedule(hours: OpeningHours | null, timeZone: string): Sche
   const schedule = schedules.get(key) ?? createSchedule(hours, timeZone);
   schedules.set(key, schedule);
   return schedule;
+}
+
+/** For a query of bays: only the first row of each location has its hours, because they can have 100 kB. */
+export const hoursOfFirstBay = `case when row_number() over (partition by location.id) = 1
+  then location.opening_hours end as hours`;
+
+export interface HoursOfFirstBay {
+  readonly locationId: string;
+  readonly hours: OpeningHours | null;
+}
+
+/** Returns the schedules of the locations in the rows of one facility, by id. */
+export function findSchedules(rows: readonly HoursOfFirstBay[], timeZone = 'UTC'): ReadonlyMap<string, Schedule> {
+  const schedulesById = new Map<string, Schedule>();
+  for (const { locationId, hours } of rows)
+    if (hours || !schedulesById.has(locationId)) schedulesById.set(locationId, findSchedule(hours, timeZone));
+  return schedulesById;
 }

@@ -1,7 +1,7 @@
 // Reads the data of a facility's usage: bays with their opening hours, bookings and deletions.
 import { type Queryable, query } from '@bay-booking/service/database/database';
-import type { OpeningHours } from '../opening-hours/hours.ts';
-import { findSchedule } from '../opening-hours/store.ts';
+import { alwaysOpen } from '../opening-hours/schedule.ts';
+import { findSchedules, type HoursOfFirstBay, hoursOfFirstBay } from '../opening-hours/store.ts';
 import { byBayName } from '../places/store.ts';
 import type { Interval } from '../time/interval.ts';
 import type { UsedRow } from './count.ts';
@@ -12,15 +12,14 @@ export interface UsageFilter {
   readonly bayIds?: readonly string[] | undefined;
 }
 
-interface BayRow {
+interface BayRow extends HoursOfFirstBay {
   readonly id: string;
-  readonly hours: OpeningHours | null;
   /** In milliseconds since 1970. */
   readonly removedAt: number | null;
 }
 
 // Also bays that were removed, because they have past bookings.
-const findBays = `select bay.id, location.opening_hours as hours,
+const findBays = `select bay.id, location.id as "locationId", ${hoursOfFirstBay},
   date_part('epoch', bay.removed_at) * 1000 as "removedAt"
 from bay join location on location.facility_id = bay.facility_id and location.id = bay.location_id
 where bay.facility_id = $1 and ($2::text[] is null or bay.location_id = any($2)) and ($3::text[] is null or bay.id = any($3))
@@ -71,9 +70,10 @@ export function createUsageStore(db: Queryable) {
   return {
     findBays: async ({ facilityId, locationIds, bayIds }: UsageFilter, timeZone: string) => {
       const rows = await query<BayRow>(db, findBays, [facilityId, locationIds ?? null, bayIds ?? null]);
-      return rows.map(({ id, hours, removedAt }) => ({
+      const schedules = findSchedules(rows, timeZone);
+      return rows.map(({ id, locationId, removedAt }) => ({
         id,
-        schedule: findSchedule(hours, timeZone),
+        schedule: schedules.get(locationId) ?? alwaysOpen,
         removedAt: removedAt ?? undefined,
       }));
     },
