@@ -81,7 +81,7 @@ describe('an invalid file', () => {
       },
       [
         '/facilities/1/id: is the same as /facilities/0/id',
-        '/accounts/0/memberships/1/facilityId: is the same as /memberships/0/facilityId',
+        '/accounts/0/memberships/1/facilityId: is the same as /accounts/0/memberships/0/facilityId',
       ],
     ],
     [
@@ -92,7 +92,8 @@ describe('an invalid file', () => {
         clients: [{ client_id: 'c', client_secret: 's', accountId: 'acc-bot-north', name: '\u200fTill' }],
       },
       ['/facilities/0/name', '/accounts/0/name', '/accounts/1/name', '/clients/0/name'].map(
-        (path) => `${path}: must not contain control characters, also none for the direction of text`,
+        (path) =>
+          `${path}: must have a visible character, and must not contain control characters, also none for the direction of text`,
       ),
     ],
     [

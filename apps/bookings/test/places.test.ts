@@ -393,17 +393,19 @@ describe('imports', () => {
     });
 
     const noControls = 'must not contain control characters, also none for the direction of text';
+    const ofName = `must have a visible character, and ${noControls}`;
     const zone = 'must be an IANA time zone such as Europe/Copenhagen';
     const closedDay = { date: '2040-01-01', hours: [] };
     const invalidFacilities: [title: string, facilities: unknown, errors: string[]][] = [
       ['an empty id', [facility({ id: '' })], ['/facilities/0/id: must not be empty']],
       ['the id ..', [facility({ id: '..' })], [`/facilities/0/id: must not be . or .., and ${noControls}`]],
-      ['U+202E in a name', [facility({ name: 'a\u202eb' })], [`/facilities/0/name: ${noControls}`]],
+      ['U+202E in a name', [facility({ name: 'a\u202eb' })], [`/facilities/0/name: ${ofName}`]],
+      ['a name of spaces', [facility({ name: ' \u3000 ' })], [`/facilities/0/name: ${ofName}`]],
       [
         'half a surrogate pair',
         [facility({ name: 'a\ud800', openingHours: [], timeZone: null })],
         [
-          '/facilities/0/name: must not contain NUL or half a surrogate pair',
+          '/facilities/0/name: must not contain NUL, half a surrogate pair or invalid UTF-8',
           '/facilities/0/openingHours: is not known',
           '/facilities/0/timeZone: must be string',
         ],
@@ -411,7 +413,9 @@ describe('imports', () => {
       [
         'a date with two exceptions from the opening hours',
         [facility({ locations: [location({ openingHours: { weekly: {}, exceptions: [closedDay, closedDay] } })] })],
-        ['/facilities/0/locations/0/openingHours/exceptions/1/date: is the same as /openingHours/exceptions/0/date'],
+        [
+          '/facilities/0/locations/0/openingHours/exceptions/1/date: is the same as /facilities/0/locations/0/openingHours/exceptions/0/date',
+        ],
       ],
       [
         'a field without a name',

@@ -21,7 +21,8 @@ describe('readQueryString', () => {
     ['comma-separated, and adds the whole value as an element', 'ids=a,b', ['a', 'b', 'a,b']],
     ['comma-separated with encoded commas', 'ids=a%2Cb', ['a', 'b', 'a,b']],
     ['comma-separated with spaces', 'ids=a, b', ['a', 'b', 'a, b']],
-    ['indexed', 'ids[0]=a&ids%5B1%5D=b', ['a', 'b']],
+    ['indexed', 'ids[0]=a&ids%5B99999999999%5D=b', ['a', 'b']],
+    ['not UTF-8', 'ids=%ED%A0%80,M%FCller', ['\ud800\ud800\ud800', 'M\ud800ller', '\ud800\ud800\ud800,M\ud800ller']],
     // A value of `ids[]` is not split. The whole value `a,b` comes last.
     ['written in several forms', 'ids=a,b&ids=c&ids[]=d,e', ['a', 'b', 'c', 'd,e', 'a,b']],
     ['given as an empty value', 'ids=', ['']],

@@ -43,7 +43,7 @@ const noValues: GivenValues = { whole: [], bracketed: [] };
 /** Reads the query string once, because it can contain thousands of parameters. */
 function readParameters(text: string, properties: Properties): ReadonlyMap<string, GivenValues> {
   const parameters = new Map<string, GivenValues>();
-  for (const [parameter, value] of new URLSearchParams(text)) {
+  for (const [parameter, value] of parametersOf(text)) {
     const property = findProperty(parameter, properties);
     if (!property) continue;
     const values = parameters.get(property.name) ?? { whole: [], bracketed: [] };
@@ -54,13 +54,21 @@ function readParameters(text: string, properties: Properties): ReadonlyMap<strin
   return parameters;
 }
 
+/** Bytes that are not UTF-8 become half a surrogate pair, which the validation rejects wherever it is. */
+export function parametersOf(text: string): readonly (readonly [name: string, value: string])[] {
+  const parameters = [...new URLSearchParams(text)];
+  // This character is either sent or stands for such bytes.
+  if (/%ef%bf%bd/i.test(text)) return parameters;
+  return parameters.map(([name, value]) => [name, value.replaceAll('\ufffd', '\ud800')]);
+}
+
 export function findUnknownParameters(text: string, properties: Properties): readonly string[] {
   const names = new Set(new URLSearchParams(text).keys());
   return [...names].filter((name) => !findProperty(name, properties));
 }
 
 /** Matches `ids[]`, as jQuery and Rails write it, and `ids[0]`, as PHP and qs write it. */
-const elementName = /^(.+)\[(\d{0,9})\]$/;
+const elementName = /^(.+)\[(\d*)\]$/;
 /** Matches `metadata[order]`. */
 const memberName = /^([^[]+)\[(.*)\]$/s;
 

@@ -10,7 +10,7 @@ const controls = '\\u0000-\\u001f\\u007f-\\u009f';
 /** They change the order of the text around them on a page (Unicode: Bidi_Control). */
 const directional = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
 const ofName = controls + directional;
-const unstorable = 'must not contain NUL or half a surrogate pair';
+const unstorable = 'must not contain NUL, half a surrogate pair or invalid UTF-8';
 const noControls = 'must not contain control characters';
 const noInvisible = 'must not contain control characters, also none for the direction of text';
 
@@ -19,7 +19,7 @@ export const textFormats = {
   /** May contain line breaks. */
   note: { pattern: '^[^\\u0000]*$', hint: unstorable },
   /** What people see on pages. */
-  name: { pattern: `^[^${ofName}]*$`, hint: noInvisible },
+  name: { pattern: `^[^${ofName}]*$`, hint: `must have a visible character, and ${noInvisible}` },
   /** A segment of a path: every URL parser resolves `.` and `..`. `minLength` reports an empty one. */
   id: {
     pattern: `^$|^(?:[^.${ofName}][^${ofName}]*|\\.[^.${ofName}][^${ofName}]*|\\.\\.[^${ofName}]+)$`,
@@ -42,9 +42,12 @@ const expressions = new Map(
 /** Whether PostgreSQL can store the string. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
 
-/** The patterns do not exclude lone surrogates, which `findTextErrors` reports. */
+/**
+ * The patterns do not exclude lone surrogates, which `findTextErrors` reports, nor invisible names. `minLength` reports
+ * an empty name.
+ */
 export const matchesFormat = (format: keyof typeof textFormats, text: string): boolean =>
-  expressions.get(format)?.test(text) === true;
+  expressions.get(format)?.test(text) === true && (format !== 'name' || text === '' || !isInvisible(text));
 
 export const hasFormat = (format: keyof typeof textFormats, text: string): boolean =>
   text.isWellFormed() && matchesFormat(format, text);

@@ -182,4 +182,9 @@ function withoutInvalid({ record, pointer, problems }: FileEntry): Fields {
   return { ...record, ...Object.fromEntries(invalid) };
 }
 
-const within = (pointer: string, found: PointerError): PointerError => ({ ...found, path: pointer + found.path });
+/** Returns the problem of a record with pointers into the file. The hint of a repeated value has one too. */
+const within = (pointer: string, { path, hint, ...found }: PointerError): PointerError => ({
+  ...found,
+  path: pointer + path,
+  hint: found.kind === 'duplicate' ? hint.replace('/', `${pointer}/`) : hint,
+});

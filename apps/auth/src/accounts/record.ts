@@ -183,14 +183,13 @@ function checkAccount(account: Partial<AccountInput>): readonly PointerError[] {
   const { username: name, email, memberships = [] } = account;
   const findRepeated = createRepetitionFinder();
   const lookalike = name !== undefined && lookalikeIn(name);
-  const invisible = (['username', 'name'] as const).filter((field) => isInvisible(account[field] ?? 'none'));
   const isWrong = email !== undefined && !isEmailAddress(email);
   // URLs of the management API contain the user name.
   const fitsIntoPath = name === undefined || hasFormat('id', name);
   return [
     ...(fitsIntoPath ? [] : [atPointer('/username', 'invalid', textFormats.id.hint)]),
     ...(lookalike ? [atPointer('/username', 'invalid', `replace ${lookalike} with ordinary letters or digits`)] : []),
-    ...invisible.map((field) => atPointer(`/${field}`, 'invalid', 'has only invisible characters')),
+    ...(isInvisible(name ?? 'none') ? [atPointer('/username', 'invalid', 'has only invisible characters')] : []),
     ...(isWrong ? [atPointer('/email', 'invalid', 'must be an e-mail address')] : []),
     ...memberships.flatMap(({ facilityId }, index) => findRepeated(`/memberships/${index}/facilityId`, facilityId)),
   ];

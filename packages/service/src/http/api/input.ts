@@ -2,7 +2,7 @@
 // an endpoint.
 import type { Endpoint, EndpointRequest, Schema } from '@bay-booking/common/endpoint';
 import type { ApiErrors } from '@bay-booking/common/errors';
-import { convertQuery, findUnknownParameters, readQueryString } from '@bay-booking/common/query-string';
+import { convertQuery, findUnknownParameters, parametersOf, readQueryString } from '@bay-booking/common/query-string';
 import {
   atPointer,
   createCompiler,
@@ -183,7 +183,7 @@ function createBodyReader(
     if (bytes.length === 0) return {};
     if (!isUtf8(request)) throw bodyError('ERR00003');
     if (!isJson(request, bytes)) {
-      if (hasFormType(request)) return Object.fromEntries(new URLSearchParams(decode(bytes, bodyError)));
+      if (hasFormType(request)) return Object.fromEntries(parametersOf(decode(bytes, bodyError)));
       throw bodyError('ERR00003');
     }
     const value = parseJson(bytes, bodyError);
