@@ -161,9 +161,11 @@ describeInChromium('the day sheet', () => {
     await expectToast(page, 'Moved to Bay 2');
     const renamed = { userAlias: 'Renamed', ...timesOf(date, '10:00', '11:00') };
     await system.call('PUT', `/api/bookings/${id}`, { ...renamed, bayId: 'bay-n1-02' });
+    // A sentence about a booking that the view does not show is a message.
+    await press(page, 'List');
     await press(page, 'Undo');
-    const change = 'Somebody else changed the booking of Seen (Bay 2, 10:00): the name from Seen to Renamed.';
-    await page.locator('.rejection').getByText(change).waitFor();
+    await expectToast(page, 'Somebody else changed the booking of Seen (Bay 2, 10:00): the name from Seen to Renamed.');
+    await press(page, 'Grid');
     await expectNames(page, 'Renamed', ['Renamed 10:00–11:00, Bay 2']);
     await booking(page, 'Renamed').click();
     await system.call('PUT', `/api/bookings/${id}`, { ...renamed, bayId: 'bay-n1-04' });
@@ -291,6 +293,23 @@ describeInChromium('the day sheet', () => {
     await type('Enter');
     await page.locator('.closure').waitFor({ state: 'detached' });
     await closed(page);
+
+    await tabTo(named('List'), 'Shift+Tab');
+    await type('Enter');
+    await tabTo(named('First'));
+    await type('Enter');
+    await page.keyboard.type('The ');
+    await type('Enter');
+    // The list has a new row for the booking, and that has the focus.
+    await page.locator('.list :focus', { hasText: 'The First' }).waitFor();
+    await tabTo(named('Grid'), 'Shift+Tab');
+    await type('Enter');
+    await page.getByLabel('Date', { exact: true }).focus();
+    const url = page.url();
+    await page.keyboard.type('02022031');
+    expect(page.url()).toBe(url);
+    await type('Enter');
+    await page.getByRole('heading', { name: '2 February 2031' }).waitFor();
 
     await page.setViewportSize({ width: 390, height: 900 });
     const bay = page.getByLabel('Bay', { exact: true });
@@ -577,7 +596,7 @@ describeInChromium('the day sheet', () => {
 
   test('a finger swipes to scroll and drags after a long press; a drag scrolls at the edge, and a rejected one says why', async () => {
     const date = nextDay();
-    const { id } = await book(date, 'bay-n1-01', 'Finger', '03:30', '04:30');
+    const { id } = await book(date, 'bay-n1-01', 'Finger', '03:35', '04:35');
     const page = await system.open(queryOf(date), phone);
     const touch = await createFinger(page);
     const box = await scrollToTop(page, 'Finger');
@@ -597,10 +616,14 @@ describeInChromium('the day sheet', () => {
     await system.call('PUT', `/api/bookings/${id}`, moved);
     await book(date, 'bay-n1-01', 'Later', '08:00', '09:00');
     await booking(page, 'Later').waitFor();
-    await expectNames(page, 'Finger', ['Finger 03:30–04:30, Bay 1']);
+    await expectNames(page, 'Finger', ['Finger 03:35–04:35, Bay 1']);
     await touch('touchMove', box, 28);
+    // A second finger changes nothing.
+    await page.evaluate(`for (const type of ['pointermove', 'pointerup'])
+      document.querySelector('.sheet').dispatchEvent(new PointerEvent(type, { buttons: 1, clientX: 90, clientY: 900 }))`);
+    await page.locator('.selection', { hasText: '04:05–05:05' }).waitFor();
     await touch('touchEnd');
-    await page.getByRole('alert').getByText('the start from 03:30 to 06:00').waitFor();
+    await page.getByRole('alert').getByText('the start from 03:35 to 06:00').waitFor();
     await expectNames(page, 'Finger', ['Finger 06:00–07:00, Bay 1']);
 
     const other = nextDay();

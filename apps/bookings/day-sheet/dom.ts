@@ -53,18 +53,37 @@ export const listOf = (...texts: readonly (string | false | undefined)[]): Child
 export const labelled = (text: string, control: HTMLElement) =>
   h('div.control', h('label', { for: control.id }, text), control);
 
-/** Replaces the entries of a list. An entry of the same id keeps the focus. */
-export function replaceEntries(list: HTMLElement, ...entries: readonly HTMLElement[]): void {
-  const focused = (document.activeElement as HTMLElement | null)?.dataset.id;
-  list.replaceChildren(...entries);
-  if (focused) list.querySelector<HTMLElement>(`[data-id="${CSS.escape(focused)}"]`)?.focus();
+/** What takes the focus if its element is gone: the open form, or else the view that is shown. */
+const fallbacks = ['dialog[open] :is(input, select, textarea, button)', '.sheet', '.list', '.report', 'main'];
+
+/** Focuses an element again, or the one that was drawn in its place, or else the form or the view that is shown. */
+export function focusAgain(element: Element | null): void {
+  const { id, dataset } = (element ?? document.body) as HTMLElement;
+  const selectors = [...fallbacks];
+  if (id) selectors.unshift(`#${CSS.escape(id)}`);
+  if (dataset.id) selectors.unshift(`main [data-id="${CSS.escape(dataset.id)}"]`);
+  const others = selectors.flatMap((selector) => [...document.querySelectorAll<HTMLElement>(selector)]);
+  for (const candidate of [element as HTMLElement | null, ...others]) {
+    // This does nothing if the element is hidden or no longer on the page.
+    candidate?.focus();
+    if (candidate === document.activeElement) return;
+  }
 }
 
-/** Replaces the content of the page. A control of the same id keeps the focus. */
+/** Makes a change in an element. If it removes what has the focus, the keyboard keeps its place. */
+export function keepFocus(element: Element, change: () => void): void {
+  const focused = document.activeElement;
+  const hasFocus = element.contains(focused);
+  change();
+  if (hasFocus && !focused?.isConnected) focusAgain(focused);
+}
+
+export const removeElement = (element: Element): void => keepFocus(element, () => element.remove());
+
+/** Replaces the content of the page. */
 export function showMain(...elements: readonly HTMLElement[]): void {
-  const focused = document.activeElement?.id;
-  document.querySelector('main')?.replaceChildren(...elements);
-  if (focused) document.getElementById(focused)?.focus();
+  const main = document.querySelector('main') as HTMLElement;
+  keepFocus(main, () => main.replaceChildren(...elements));
   announce(elements[0]?.querySelector('h1')?.textContent ?? '');
 }
 
@@ -76,13 +95,14 @@ export function announce(text: string): void {
 
 /** Shows a message at the bottom of the page for 10 seconds, with a button if the reader can do something about it. */
 export function notify(content: Content, action?: { readonly label: string; readonly act: () => unknown }): void {
-  document.querySelector('.toast')?.remove();
+  const earlier = document.querySelector('.toast');
+  if (earlier) removeElement(earlier);
   const toast = h(
     'div.toast',
     { popover: 'manual', role: 'region', 'aria-label': 'Message' },
     h('span', ...[content].flat()),
   );
-  const close = () => toast.remove();
+  const close = () => removeElement(toast);
   if (action)
     toast.append(
       button(action.label, () => {

@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import {
   clockAt,
   dayOf,
+  dragTimes,
   instantAt,
   localAt,
   meaningsOf,
@@ -38,6 +39,18 @@ test.each([
   const instants = [0, 1].map((occurrence) => instantAt({ local, occurrence }, timeZone));
   expect(instants.map((instant) => clockAt(instant, timeZone))).toEqual([first, second]);
   for (const instant of instants) expect(instantAt(wallTimeAt(instant, timeZone), timeZone)).toBe(instant);
+});
+
+test.each([
+  [65, 30, false, [30, 95]],
+  [65, 30, true, [0, 95]],
+  [65, -60, true, [0, 30]],
+  [15, 0, true, [0, 15]],
+  [15, -30, true, [0, 15]],
+])('a drag of a booking of %s minutes by %s minutes, at its end: %s', (minutes, distance, movesEnd, expected) => {
+  const [end, by] = [minutes, distance].map((count) => count * 60_000) as [number, number];
+  const dragged = dragTimes({ start: 0, end }, by, movesEnd);
+  expect([dragged.start, dragged.end].map((instant) => instant / 60_000)).toEqual(expected);
 });
 
 test('a range in the hour that occurs twice has both zones, and times beside it have none', () => {

@@ -1,6 +1,7 @@
 // Converts between instants and the wall clock of the facility, also on days when the clocks change. Every time that
 // somebody types or sees goes through this file.
 import { Temporal } from 'temporal-polyfill';
+import type { Interval } from '../../src/time/interval.ts';
 import { instantOf } from '../../src/time/wall-clock.ts';
 
 export const halfHour = 1_800_000;
@@ -86,6 +87,12 @@ export function moveLike(instant: number, from: number, to: number, timeZone: st
   const occurrence = occurrenceAt(instant, timeZone) + occurrenceAt(to, timeZone) - occurrenceAt(from, timeZone);
   return selectOccurrence(plainAt(instant, timeZone).add(distance), timeZone, occurrence);
 }
+
+/** The times of a booking that a drag moves, or whose end it moves. The drag shortens no booking below half an hour. */
+export const dragTimes = ({ start, end }: Interval, distance: number, movesEnd: boolean): Interval => ({
+  start: movesEnd ? start : start + distance,
+  end: movesEnd ? Math.max(end + distance, Math.min(end, start + halfHour)) : end + distance,
+});
 
 /** The next full half hour on the wall clock; on a later day 12:00. */
 export function proposedStart({ date, start, timeZone }: DayTimes, now: number): number {

@@ -2,7 +2,7 @@
 import { describeError } from '../data/errors.ts';
 import type { Day } from '../day/day.ts';
 import { ChangedMeanwhile, type Description } from '../day/sentences.ts';
-import { button, type Child, h, keepToast } from '../dom.ts';
+import { button, type Child, focusAgain, h, keepToast, notify } from '../dom.ts';
 import { drafts, type FormDraft } from '../sign-in.ts';
 
 type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
@@ -186,7 +186,12 @@ export function openForm(options: DialogOptions, draft?: FormDraft) {
     } catch (error) {
       if (error instanceof ChangedMeanwhile && error.current && reopen)
         reopen(error.current, { ...draftOf(controlsOf(formElement).filter(isEdited)), problem: error.message });
-      else showProblems((await describeError(error, day)).map(withReassurance));
+      else {
+        const shown = (await describeError(error, day)).map(withReassurance);
+        // The user may have closed the form meanwhile.
+        if (dialog.isConnected) showProblems(shown);
+        else notify(shown.map(({ text }) => text).join(' '));
+      }
     } finally {
       formElement.ariaBusy = null;
     }
@@ -227,8 +232,7 @@ export function openForm(options: DialogOptions, draft?: FormDraft) {
     // Another form may already have taken the place of this one.
     if (drafts.current !== ownDraft) return;
     drafts.current = undefined;
-    if (before instanceof HTMLElement && before.isConnected) before.focus();
-    else document.querySelector<HTMLElement>('.sheet')?.focus();
+    focusAgain(before);
   });
   const earlier = document.querySelector('dialog');
   if (earlier) keepToast(earlier);

@@ -1,9 +1,9 @@
 // Lets a mouse or a finger select empty times, and move and lengthen bookings. On a touch screen a swipe scrolls, and
 // only a long press drags. Every drag can also be done in the form of the booking (WCAG 2.2, 2.5.7).
-import { intervalOf } from '../../src/time/interval.ts';
+import { type Interval, intervalOf, timesOf } from '../../src/time/interval.ts';
 import type { SheetBooking } from '../day/day.ts';
 import type { BookingValues } from '../day/series.ts';
-import { halfHour } from '../day/time.ts';
+import { dragTimes, halfHour } from '../day/time.ts';
 import type { Cell, Grid, Selection } from './grid.ts';
 
 export interface DragActions {
@@ -62,15 +62,10 @@ export function enableDrag(grid: Grid, { mayDrag, select, move }: DragActions): 
     const to = grid.cellAt(at.clientX, at.clientY);
     if (!to) return;
     if (booking) {
-      const shift = (to.row - from.row) * halfHour;
-      const before = intervalOf(booking);
-      const start = resizes ? before.start : before.start + shift;
-      const end = Math.max(before.end + shift, resizes ? start + halfHour : start);
+      const times = dragTimes(intervalOf(booking), (to.row - from.row) * halfHour, resizes);
       const bay = resizes ? from.bay : to.bay;
-      drag.finish = () => moveTo(booking, bay, start, end);
-      const row = Math.floor((start - day.start) / halfHour);
-      const lastRow = Math.max(Math.ceil((end - day.start) / halfHour) - 1, row);
-      grid.showSelection({ bay, lastBay: bay, row, lastRow });
+      drag.finish = () => moveTo(booking, bay, times);
+      grid.showTimes(times, bay);
     } else {
       const [[bay, lastBay], [row, lastRow]] = [sorted(from.bay, to.bay), sorted(from.row, to.row)];
       const selection = { bay, lastBay, row, lastRow };
@@ -79,12 +74,11 @@ export function enableDrag(grid: Grid, { mayDrag, select, move }: DragActions): 
     }
   }
 
-  function moveTo(booking: SheetBooking, bay: number, start: number, end: number): void {
+  function moveTo(booking: SheetBooking, bay: number, { start, end }: Interval): void {
     const bayId = day.bays[bay]?.id ?? booking.bayId;
-    const [startDate, endDate] = [new Date(start).toISOString(), new Date(end).toISOString()];
     const before = intervalOf(booking);
     if (bayId !== booking.bayId || start !== before.start || end !== before.end)
-      move(booking, { bayId, userAlias: booking.userAlias, startDate, endDate });
+      move(booking, { bayId, userAlias: booking.userAlias, ...timesOf({ start, end }) });
   }
 
   /** Scrolls in each frame while the pointer is at an edge that it has moved to. */
@@ -104,7 +98,7 @@ export function enableDrag(grid: Grid, { mayDrag, select, move }: DragActions): 
   }
 
   function follow(event: PointerEvent): void {
-    if (!drag) return;
+    if (!drag || !event.isPrimary) return;
     drag.at = event;
     const distance = Math.hypot(event.clientX - drag.down.clientX, event.clientY - drag.down.clientY);
     // The button was released outside of the window.
@@ -115,7 +109,9 @@ export function enableDrag(grid: Grid, { mayDrag, select, move }: DragActions): 
     else if (distance > tolerancePixels) begin(event.pointerId);
   }
 
-  function release(): void {
+  function release({ isPrimary }: PointerEvent): void {
+    // A second finger neither moves nor drops what the first one holds.
+    if (!isPrimary) return;
     const finish = drag?.finish;
     cancel();
     if (!finish) return;
@@ -129,14 +125,14 @@ export function enableDrag(grid: Grid, { mayDrag, select, move }: DragActions): 
     clearTimeout(timer);
     drag = undefined;
     element.classList.remove('dragging');
-    grid.showSelection(undefined);
+    grid.marker.hidden = true;
     grid.hold(undefined);
   }
 
   element.addEventListener('pointerdown', press);
   element.addEventListener('pointermove', follow);
   element.addEventListener('pointerup', release);
-  element.addEventListener('pointercancel', cancel);
+  element.addEventListener('pointercancel', ({ isPrimary }) => isPrimary && cancel());
   // A finger that stops a moving sheet belongs to the browser: it would scroll again in the middle of a drag.
   element.addEventListener('touchstart', (event) => event.cancelable || cancel(), { passive: false });
   // A long press must not open the menu of the browser, which comes before `longPressMs` if the page is busy. Once the

@@ -1,9 +1,9 @@
 // Draws the grid of a day, a column for each bay and a row for each half hour, with bookings and closures in it
 // (docs/decisions.md, "Day sheet").
-import { doOverlap, intervalOf } from '../../src/time/interval.ts';
+import { doOverlap, type Interval, intervalOf } from '../../src/time/interval.ts';
 import { closedTimeOf, closesBay, type Day, matches, type SheetEntry } from '../day/day.ts';
 import { clockAt, halfHour } from '../day/time.ts';
-import { h, setVariables } from '../dom.ts';
+import { h, keepFocus, setVariables } from '../dom.ts';
 import { drawBooking, drawClosure } from './box.ts';
 import { createRejection } from './rejection.ts';
 
@@ -94,14 +94,14 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
     return { left, top, right: box.right, bottom: Math.min(box.bottom, innerHeight) };
   }
 
-  function showSelection(selection: Selection | undefined): void {
-    marker.hidden = selection === undefined;
-    if (!selection) return;
-    const { bay, lastBay, row, lastRow } = selection;
-    setVariables(marker, { column: `${bay + 2} / ${lastBay + 3}`, from: row, length: lastRow - row + 1 });
-    const [from, to] = [timeOfRow(day, row), timeOfRow(day, lastRow + 1)];
-    marker.textContent = `${clockAt(from, day.timeZone)}–${clockAt(to, day.timeZone)}`;
+  function showTimes({ start, end }: Interval, bay: number, lastBay = bay): void {
+    marker.hidden = false;
+    setVariables(place(marker, start, end), { column: `${bay + 2} / ${lastBay + 3}` });
+    marker.textContent = `${clockAt(start, day.timeZone)}–${clockAt(end, day.timeZone)}`;
   }
+
+  const showSelection = ({ bay, lastBay, row, lastRow }: Selection): void =>
+    showTimes({ start: timeOfRow(day, row), end: timeOfRow(day, lastRow + 1) }, bay, lastBay);
 
   /** Moves the line of the current time. */
   function showNow(): void {
@@ -129,14 +129,13 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
 
   /** Draws a booking again, or removes it if the day does not have it any more. */
   function update(id: string): void {
-    if (id === held) {
-      postponed.push(() => update(id));
-      return;
-    }
-    const before = drawn.get(id);
+    if (id === held) postponed.push(() => update(id));
+    else keepFocus(element, () => draw(id));
+  }
+
+  function draw(id: string): void {
     const booking = day.bookings.get(id);
-    const hadFocus = before !== undefined && before === document.activeElement;
-    before?.remove();
+    drawn.get(id)?.remove();
     drawn.delete(id);
     if (booking) {
       const { start, end } = intervalOf(booking);
@@ -146,16 +145,15 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
       columns[columnOf.get(booking.bayId) ?? 0]?.append(box);
       rejection.move(booking);
     }
-    // Otherwise the keyboard would lose its place when another person cancels the booking.
-    if (hadFocus) (drawn.get(id) ?? element).focus();
   }
 
   /** Draws closures and closed hours again. */
   function updateSchedule(): void {
-    if (held !== undefined) {
-      postponed.push(updateSchedule);
-      return;
-    }
+    if (held === undefined) keepFocus(element, drawSchedule);
+    else postponed.push(updateSchedule);
+  }
+
+  function drawSchedule(): void {
     columns.forEach((column, index) => {
       for (const part of column.querySelectorAll('.closed, .closure')) part.remove();
       const closedParts = day.closed.map(({ start, end }) =>
@@ -170,7 +168,7 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
     for (const [id, box] of drawn) {
       const booking = day.bookings.get(id);
       const closed = booking && closedTimeOf(day, booking.bayId, intervalOf(booking));
-      if (closed !== box.dataset.closed) update(id);
+      if (closed !== box.dataset.closed) draw(id);
     }
   }
 
@@ -204,6 +202,7 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
     cellAt,
     entriesAt,
     visibleBox,
+    showTimes,
     showSelection,
     showNow,
     showBay,

@@ -13,7 +13,7 @@ import {
   type SheetEntry,
 } from '../day/day.ts';
 import { rangeOf } from '../day/time.ts';
-import { type Child, h, link, listOf, replaceEntries } from '../dom.ts';
+import { type Child, h, keepFocus, link, listOf } from '../dom.ts';
 import { drawAttendance } from './box.ts';
 
 export function createListView(day: Day, open: (entry: SheetEntry) => void) {
@@ -58,10 +58,8 @@ export function createListView(day: Day, open: (entry: SheetEntry) => void) {
     element,
     draw: (filter: string): void => {
       const entries = [...day.closures, ...inOrder(day)].sort((a, b) => a.startDate.localeCompare(b.startDate));
-      replaceEntries(
-        body,
-        ...entries.map((entry) => ('userAlias' in entry ? bookingRow(entry, filter) : closureRow(entry))),
-      );
+      const rows = entries.map((entry) => ('userAlias' in entry ? bookingRow(entry, filter) : closureRow(entry)));
+      keepFocus(body, () => body.replaceChildren(...rows));
       table.hidden = body.childElementCount === 0;
       empty.hidden = !table.hidden;
     },

@@ -3,7 +3,7 @@
 import { bayNameOf, type Day, nameOf, type SheetBooking } from '../day/day.ts';
 import { describeStatus, statusesAt } from '../day/free.ts';
 import { clockAt, timeOf } from '../day/time.ts';
-import { type Child, h, link, listOf, replaceEntries } from '../dom.ts';
+import { type Child, h, keepFocus, link, listOf } from '../dom.ts';
 
 export function createNowView(day: Day, open: (booking: SheetBooking) => void) {
   const heading = h('h2');
@@ -31,7 +31,7 @@ export function createNowView(day: Day, open: (booking: SheetBooking) => void) {
       const now = Date.now();
       const isOver = now >= day.end;
       heading.textContent = isOver ? 'This day is over. Choose Today.' : `Now, ${clockAt(now, day.timeZone)}`;
-      replaceEntries(body, ...(isOver ? [] : itemsAt(now)));
+      keepFocus(body, () => body.replaceChildren(...(isOver ? [] : itemsAt(now))));
     },
   };
 }

@@ -1,7 +1,7 @@
 // Says at a booking in the grid why its change was rejected.
 import { intervalOf } from '../../src/time/interval.ts';
 import type { Day, SheetBooking } from '../day/day.ts';
-import { h, link, setVariables } from '../dom.ts';
+import { h, link, notify, removeElement, setVariables } from '../dom.ts';
 
 /** `place` moves an element to its times. */
 export function createRejection(
@@ -12,6 +12,11 @@ export function createRejection(
   let shown: HTMLElement | undefined;
 
   function show(booking: SheetBooking, text: string, ...content: readonly HTMLElement[]): void {
+    // The user may have gone to another day or view.
+    if (!sheet.isConnected || sheet.hidden) {
+      notify(text);
+      return;
+    }
     hide();
     shown = h('div.rejection', { role: 'alert', 'data-id': booking.id }, h('p', text), ...content, link('Close', hide));
     move(booking);
@@ -36,7 +41,7 @@ export function createRejection(
   }
 
   function hide(): void {
-    shown?.remove();
+    if (shown) removeElement(shown);
     shown = undefined;
   }
 

@@ -95,6 +95,8 @@ function drawSheet(day: Day, { me, locations, go, location, reload }: SheetOptio
     grid.setFilter(choices.filter);
     grid.showBay(choices.bay);
     grid.element.classList.toggle('locked', !contextNow().mayWrite);
+    // Its buttons move the booking.
+    if (choices.locked) grid.rejection.hide();
     const wasHidden = grid.element.hidden;
     grid.element.hidden = choices.view !== 'grid';
     if (wasHidden && !grid.element.hidden) scrollToNow();

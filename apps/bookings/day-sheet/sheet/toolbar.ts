@@ -97,9 +97,19 @@ export function createToolbar(
     type: 'date',
     value: date,
     min: firstDate,
-    // While somebody types a year, the field has the years 2, 20 and 202 first.
-    change: () => readDate(selectDate.value) && go(location.id, selectDate.value),
+    change: () => isTypingDate || showDate(),
+    keydown: ({ key, altKey }: KeyboardEvent) => {
+      isTypingDate = key !== ' ' && !altKey;
+      if (key === 'Enter') showDate();
+    },
+    blur: () => isTypingDate && showDate(),
   });
+  // A typed date has several values before it is complete, and drawing the day again would interrupt the typing.
+  let isTypingDate = false;
+  const showDate = (): void => {
+    isTypingDate = false;
+    if (readDate(selectDate.value) && selectDate.value !== date) go(location.id, selectDate.value);
+  };
   const selectBay = h(
     'select',
     { id: 'bay', 'aria-label': 'Bay', change: () => choose({ bay: selectBay.selectedIndex }) },
