@@ -3,7 +3,7 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { audience, basic, patForm, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
-import { player } from './flows.ts';
+import { owner, player } from './flows.ts';
 
 const server = useFixture(() => startAuthServer());
 /** The account acc-chain has a role at 201 facilities, one more than a token may name. */
@@ -184,7 +184,7 @@ test.each(Object.entries(patForm))('%s that is sent twice returns invalid_reques
   expect(await statusAndBody(response)).toMatchObject({ status: 400, error: 'invalid_request' });
 });
 
-test('RATE_LIMIT_PER_MINUTE limits each client separately, with 429 and Retry-After', async () => {
+test('RATE_LIMIT_PER_MINUTE limits each pair of client and sub, with 429 and Retry-After', async () => {
   const limited = await server.startInstance({ RATE_LIMIT_PER_MINUTE: '2' });
   const requestLimited = async (fields: Record<string, string>) =>
     fetch(`${limited.origin}/connect/token`, { method: 'POST', body: new URLSearchParams(fields) });
@@ -196,6 +196,10 @@ test('RATE_LIMIT_PER_MINUTE limits each client separately, with 429 and Retry-Af
   expect(Number(rejected?.headers.get('retry-after'))).toBeGreaterThan(0);
   // A request with a wrong secret gets 401 and not 429: the limit concerns only the client that has authenticated.
   expect((await requestLimited({ ...patForm, client_secret: 'wrong' })).status).toBe(401);
-  const other = { grant_type: 'password', client_id: 'demo-native', ...player, scope: scopes.play };
-  expect((await requestLimited(other)).status).toBe(200);
+  const passwordForm = { grant_type: 'password', client_id: 'demo-native', scope: scopes.play };
+  const statuses: number[] = [];
+  for (let count = 0; count < 6; count += 1)
+    statuses.push((await requestLimited({ ...passwordForm, ...player })).status);
+  expect(statuses).toContain(429);
+  expect((await requestLimited({ ...passwordForm, ...owner })).status).toBe(200);
 });

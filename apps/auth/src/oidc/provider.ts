@@ -118,7 +118,7 @@ function createConfiguration(
       // tokens/grant-types.ts stores the lifetime of a grant without a refresh token.
       Grant: (_ctx, grant) => (grant as { expiresIn?: number }).expiresIn ?? lifetimes.grant,
     },
-    findAccount: createFindAccount(scopes, accounts, facilitiesClaim),
+    findAccount: createFindAccount(scopes, accounts, facilitiesClaim, options.tokenRateLimit),
     loadExistingGrant: createGrantLoader(resource, consents),
     interactions: {
       policy: createInteractionPolicy(resource.audience),

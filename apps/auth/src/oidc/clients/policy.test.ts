@@ -8,19 +8,19 @@ import { createRateLimit } from './policy.ts';
 
 test('a client that continues to send requests stays limited while 30 000 other clients send requests', () => {
   const limit = createRateLimit(2, () => 60_000);
-  limit('busy');
-  limit('busy');
+  limit('busy', 1);
+  limit('busy', 1);
   for (let n = 0; n < 30_000; n++) {
-    limit(`client ${n}`);
-    if (n % 1_000 === 0) expect(limit('busy')).toBeGreaterThan(0);
+    limit(`client ${n}`, 1);
+    if (n % 1_000 === 0) expect(limit('busy', 1)).toBeGreaterThan(0);
   }
 });
 
 test('a new minute starts a new count', () => {
   let now = 60_000;
   const limit = createRateLimit(1, () => now);
-  expect(limit('client')).toBe(0);
-  expect(limit('client')).toBe(60);
+  expect(limit('client', 1)).toBe(0);
+  expect(limit('client', 1)).toBe(60);
   now += 60_000;
-  expect(limit('client')).toBe(0);
+  expect(limit('client', 1)).toBe(0);
 });

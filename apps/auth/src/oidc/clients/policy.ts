@@ -29,7 +29,8 @@ export function applyClientPolicy(provider: Provider, { tokenRateLimit, scopes, 
     // Other calls only ask whether the client is registered for the grant type.
     if (!ctx || requestedGrantType(ctx) !== type || requestState(ctx).isClientChecked) return allowed;
     requestState(ctx).isClientChecked = true;
-    limitRequests(ctx, this, tokenRateLimit);
+    limitClient(ctx, this, tokenRateLimit);
+    if (type === 'client_credentials') limitSubject(ctx, tokenRateLimit, this.clientId);
     // The specification does not allow client_credentials to driving-range clients ("Client credentials flow").
     const isRange = type === 'client_credentials' && ownMetadataOf(this).kind === 'driving-range';
     if (!allowed || isRange) throw new errors.UnauthorizedClient('this client may not use this grant type');
@@ -75,44 +76,52 @@ function requestedGrantType({ oidc }: KoaContextWithOIDC): unknown {
   return oidc?.route === 'token' ? oidc.params?.grant_type : undefined;
 }
 
-/** Many users share a public client, so its requests are counted for each network. */
-function limitRequests(ctx: KoaContextWithOIDC, client: RegisteredClient, limit: RateLimit): void {
+/** Everybody can use a public client, so its requests are counted for each network. */
+function limitClient(ctx: KoaContextWithOIDC, client: RegisteredClient, limit: RateLimit): void {
   const isPublic = client.clientAuthMethod === 'none';
-  const waitSeconds = limit(isPublic ? `${client.clientId} ${addressKey(ctx.ip)}` : client.clientId);
+  rejectAbove(ctx, limit(isPublic ? `${client.clientId} ${addressKey(ctx.ip)}` : client.clientId, 10));
+}
+
+/** Limits the requests of a client for one user or, with client_credentials, for itself. */
+export function limitSubject(ctx: KoaContextWithOIDC, limit: RateLimit, subject: string): void {
+  rejectAbove(ctx, limit(`subject ${subject} ${ctx.oidc.client?.clientId}`, 1));
+}
+
+function rejectAbove(ctx: KoaContextWithOIDC, waitSeconds: number): void {
   if (waitSeconds === 0) return;
   ctx.set('Retry-After', String(waitSeconds));
   throw new errors.InvalidRequest('too many token requests from this client, try again later', 429);
 }
 
-/** Limits the memory. Above it, the count of the client that has been idle for the longest time is deleted. */
-const maxClients = 10_000;
+/** Limits the memory. Above it, the count that has been idle for the longest time is deleted. */
+const maxCounts = 10_000;
 
 /**
- * Counts one request under a client id, with the IP address for a public client. Returns 0 if it is allowed, or else
- * the seconds until a request is allowed again.
+ * Counts one request under a key. Returns 0 if it is allowed, or else the seconds until a request is allowed again.
+ * `times` is how often the key may use the limit up.
  */
-export type RateLimit = (clientKey: string) => number;
+export type RateLimit = (key: string, times: number) => number;
 
 /**
- * Limits the requests of each client to this process. 0 means no limit. A new count begins with each full minute of the
- * clock. rate-limiter-flexible is not used, because oidc-provider needs the result synchronously.
+ * Limits the requests to this process. 0 means no limit. A new count begins with each full minute of the clock.
+ * rate-limiter-flexible is not used, because oidc-provider needs the result synchronously.
  */
 export function createRateLimit(perMinute: number, now: () => number = Date.now): RateLimit {
   let minute = 0;
   let counts = new Map<string, number>();
-  return (clientKey) => {
+  return (key, times) => {
     if (perMinute === 0) return 0;
     const currentMinute = Math.floor(now() / 60_000);
     if (currentMinute !== minute) {
       minute = currentMinute;
       counts = new Map();
     }
-    const count = (counts.get(clientKey) ?? 0) + 1;
+    const count = (counts.get(key) ?? 0) + 1;
     // Deleting a key and setting it again moves it to the end.
-    counts.delete(clientKey);
-    if (counts.size >= maxClients) counts.delete(counts.keys().next().value as string);
-    counts.set(clientKey, count);
-    return count > perMinute ? Math.max(1, Math.ceil(((minute + 1) * 60_000 - now()) / 1000)) : 0;
+    counts.delete(key);
+    if (counts.size >= maxCounts) counts.delete(counts.keys().next().value as string);
+    counts.set(key, count);
+    return count > times * perMinute ? Math.max(1, Math.ceil(((minute + 1) * 60_000 - now()) / 1000)) : 0;
   };
 }
 

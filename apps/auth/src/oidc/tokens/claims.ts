@@ -3,6 +3,7 @@
 import { type Configuration, errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { AccountStore, AccountWithMemberships } from '../../accounts/store.ts';
 import { type Membership, roleClaims } from '../../facilities/roles.ts';
+import { limitSubject, type RateLimit } from '../clients/policy.ts';
 import { allowedScopes, checkRequestedScopes, ownMetadataOf } from '../clients/registered-client.ts';
 import { type AuthenticationContext, grantSourceOf, requestState, signInOf } from '../request-state.ts';
 import { isOpenidFamily, offlineAccess, type ScopeTable, scopesOfRole, splitScope } from '../scopes.ts';
@@ -68,6 +69,7 @@ export function createFindAccount(
   scopes: ScopeTable,
   accounts: AccountStore,
   facilitiesClaim: FacilitiesClaim,
+  tokenRateLimit: RateLimit,
 ): Configuration['findAccount'] {
   return async (ctx, id, token) => {
     const read = requestState(ctx).account;
@@ -76,6 +78,7 @@ export function createFindAccount(
     requestState(ctx).account = account;
     // Before a refresh token is consumed, so it stays usable after an error here.
     if (ctx.oidc.route === 'token' && token) {
+      limitSubject(ctx, tokenRateLimit, id);
       limitToAllowedScopes(ctx, token, scopes);
       checkGrantedResource(ctx, token as { resource?: string | string[] });
       const narrowed = ctx.oidc.params?.scope as string | undefined;

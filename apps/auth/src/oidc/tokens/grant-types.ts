@@ -2,6 +2,7 @@
 // oidc-provider takes for authorization codes. The library has no public function for them.
 import { errors, type KoaContextWithOIDC, type Provider, type TokenEndpointGrantContext } from 'oidc-provider';
 import { verifyNativeToken } from '../../social/native-token.ts';
+import { limitSubject } from '../clients/policy.ts';
 import { checkRequestedScopes, effectiveScopes } from '../clients/registered-client.ts';
 import type { ProviderOptions } from '../provider-options.ts';
 import { requestState } from '../request-state.ts';
@@ -30,8 +31,9 @@ type IssueTokens = ReturnType<typeof createIssueTokens>;
  * Returns the function that issues the tokens of a request. The function throws an InvalidGrant if the account has a
  * second factor, because a token request cannot contain one.
  */
-function createIssueTokens({ resource, lifetimes, proofs, audit, services }: ProviderOptions) {
+function createIssueTokens({ resource, lifetimes, proofs, audit, services, tokenRateLimit }: ProviderOptions) {
   return async (ctx: TokenEndpointGrantContext, { accountId, granted, gty, acr, amr }: TokenRequest): Promise<void> => {
+    limitSubject(ctx, tokenRateLimit, accountId);
     if (await orUnavailable(() => services.factors.hasSecondFactor(accountId))) {
       audit.record({ kind: 'sign-in.refused', accountId, detail: { reason: 'second factor required' } });
       throw Object.assign(new errors.InvalidGrant({ detail: 'second factor required' }), {
