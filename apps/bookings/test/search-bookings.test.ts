@@ -496,8 +496,16 @@ describe('GET /api/bays/{id}/upcoming-bookings', () => {
         '2030-09-08T04:59:59Z',
         '2030-09-09T02:59:59Z',
       ],
+      // The rules for this time zone changed in 2026. Those of PostgreSQL may be older than those of Node.
+      [
+        'Africa/Casablanca',
+        '2030-05-01T23:59:59Z',
+        '2030-05-02T00:00:00Z',
+        '2030-05-02T12:00:00Z',
+        '2030-05-02T23:59:59Z',
+      ],
     ])(
-      'todayOnly=true selects the whole day if a change of the clocks repeats or skips midnight: %s',
+      'todayOnly=true selects the whole day by the rules of the time zone, also if midnight repeats or is skipped: %s',
       async (timeZone, lastSecond, ...nextDay) => {
         await importTimeZone(timeZone);
         const bookingOfFirstDay = await bookInstant(lastSecond);

@@ -2,17 +2,23 @@
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { PageRequest } from '@bay-booking/common/page';
 import { isText } from '@bay-booking/common/text';
+import { Temporal } from 'temporal-polyfill';
 import type { Caller, CallerRequest } from '../auth/caller.ts';
 import { apiError, badRequest, problemsOf } from '../errors.ts';
 import type { EndpointServices } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listResponse, pageRequest } from '../http/pagination.ts';
 import type { Catalogue } from '../places/catalogue-store.ts';
+import type { PlacesStore } from '../places/store.ts';
 import { bookingItem } from './booking.ts';
 import type { BookingFilter } from './search/filters.ts';
 import { mergeSearch, type SearchBody, type SearchQuery } from './search/request.ts';
 import type { SearchResult, SearchStore } from './search/store.ts';
 
-export type ListServices = EndpointServices & { readonly searches: SearchStore; readonly catalogue: Catalogue };
+export interface ListServices extends EndpointServices {
+  readonly searches: SearchStore;
+  readonly catalogue: Catalogue;
+  readonly places: PlacesStore;
+}
 
 type UpcomingQuery = Partial<PageRequest> & { readonly todayOnly?: boolean };
 
@@ -28,13 +34,20 @@ export async function listUpcomingBookings(
   services: ListServices,
   { params: { id = '' }, query, sentQuery, caller: { facilities } }: CallerRequest<UpcomingQuery>,
 ): Promise<EndpointResponse> {
-  const { catalogue, searches, now } = services;
+  const { catalogue, places, searches } = services;
   const facilityId = isText(id) ? (await catalogue.findFacilities('bays', facilities, [id])).get(id) : undefined;
   if (facilityId === undefined) throw apiError('ERR00404');
   const page = pageRequest(query, defaultPageSizes.upcomingBookings);
-  const upcoming = { todayOnly: query.todayOnly === true };
-  const result = await searches.search({ facilities: [facilityId], bayIds: [id], now: now(), upcoming }, page);
+  const now = services.now();
+  const [facility] = query.todayOnly ? await places.findFacilities([facilityId]) : [];
+  const upcoming = { before: facility && startOfTomorrow(now, facility.timeZone) };
+  const result = await searches.search({ facilities: [facilityId], bayIds: [id], now, upcoming }, page);
   return pageOf(services, result, `/api/bays/${encodeURIComponent(id)}/upcoming-bookings`, sentQuery, page);
+}
+
+function startOfTomorrow(now: Date, timeZone: string): Date {
+  const today = Temporal.Instant.fromEpochMilliseconds(now.getTime()).toZonedDateTimeISO(timeZone).toPlainDate();
+  return new Date(today.add({ days: 1 }).toZonedDateTime(timeZone).epochMilliseconds);
 }
 
 /** Selects facilities that can have matching bookings. Returns undefined if no facility can. */

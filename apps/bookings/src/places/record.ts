@@ -14,7 +14,7 @@ import {
   outcomeOf,
   type RecordKind,
 } from '@bay-booking/records/record';
-import { type Database, query, send, type Transaction } from '@bay-booking/service/database/database';
+import { type Database, query, send } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
 import type { AuditLog } from '../audit-log.ts';
 import { lockFacility } from '../database/locks.ts';
@@ -86,15 +86,6 @@ on conflict (id) do update set name = excluded.name, time_zone = excluded.time_z
 } as const;
 const anyLocation = 'select id from location where facility_id = $1 and removed_at is null limit 1';
 const removeFacility = 'update facility set removed_at = now() where id = $1';
-/** Searches use the time zones of PostgreSQL, which has another list than Node. The list is slow to read. */
-const unknownTimeZones = `select name from unnest($1::text[]) name
-where not exists (select from pg_timezone_names z where z.name = name.name)`;
-
-async function findUnknownTimeZones(tx: Transaction, names: ReadonlySet<string>): Promise<ReadonlySet<string>> {
-  if (names.size === 0) return names;
-  const rows = await query<{ name: string }>(tx, unknownTimeZones, [[...names]]);
-  return new Set(rows.map(({ name }) => name));
-}
 
 const facilityKind: RecordKind<Facility, PlaceOutcome<Facility>> = {
   name: 'facility',
@@ -114,13 +105,10 @@ const facilityKind: RecordKind<Facility, PlaceOutcome<Facility>> = {
     // For the log entry of an import.
     if (context.keepsOmitted) context.events.push(...ids.map((facilityId) => ({ kind: 'import', facilityId })));
     const rows = await findRows<Facility>(tx, facilities, ids);
-    const changed = records.filter((record) => rows.get(record.id)?.record.timeZone !== record.timeZone);
-    const unknown = await findUnknownTimeZones(tx, new Set(changed.map((record) => record.timeZone)));
     return records.map((record) => {
       const row = rows.get(record.id);
       const deleted = atPointer('/id', 'conflict', 'belonged to a facility that was deleted', { code: 'PLACE00002' });
-      const zone = atPointer('/timeZone', 'invalid', `${record.timeZone} is not a time zone of the database`);
-      const problems = [...(row?.isActive === false ? [deleted] : []), ...(unknown.has(record.timeZone) ? [zone] : [])];
+      const problems = row?.isActive === false ? [deleted] : [];
       return { ...outcomeOf(row?.isActive ? row : undefined, record, problems), facilityId: record.id };
     });
   },

@@ -122,11 +122,8 @@ export interface Criteria extends BookingFilter {
   /** The facilities to search. Never empty. */
   readonly facilities: readonly string[];
   readonly now: Date;
-  /**
-   * Selects bookings that are in progress or in the future. The search then has exactly one facility. `todayOnly`
-   * leaves out bookings that start after the current day in the time zone of the facility.
-   */
-  readonly upcoming?: { readonly todayOnly: boolean } | undefined;
+  /** Selects bookings that are in progress, or in the future and start before an instant. */
+  readonly upcoming?: { readonly before: Date | undefined } | undefined;
 }
 
 /** SQL with a question mark for each value. */
@@ -151,7 +148,7 @@ export function conditionsOf(criteria: Criteria): readonly Condition[] {
   if (isActive !== undefined) conditions.push(condition(`end_date ${isActive ? '>' : '<='} ?::timestamptz`, now));
   const from = isActive || upcoming ? now : undefined;
   if (from !== undefined) conditions.push(...notEndedBefore(from, bayIds));
-  if (upcoming?.todayOnly) conditions.push(...startsBeforeTomorrow(now, facilities[0] as string));
+  if (upcoming?.before) conditions.push(condition('start_date < ?::timestamptz', instantText(upcoming.before)));
   return conditions;
 }
 
@@ -204,28 +201,6 @@ function notEndedBefore(at: string, bayIds: readonly string[] | undefined, until
     condition(`(start_date > ?::timestamptz - interval '4 hours' or end_date - start_date > interval '4 hours')`, at),
   ];
 }
-
-/** An import can change the time zone. */
-const timeZone = '(select time_zone from facility where id = ?::text)';
-
-/**
- * The comparison with midnight limits the range of the index. The comparison of the dates is needed when the clocks go
- * back from 01:00 to midnight: midnight then occurs twice, and PostgreSQL takes the second one.
- */
-const startsBeforeTomorrow = (now: string, facilityId: string): readonly Condition[] => [
-  condition(
-    `start_date < (date_trunc('day', ?::timestamptz at time zone ${timeZone}) + interval '1 day') at time zone ${timeZone}`,
-    now,
-    facilityId,
-    facilityId,
-  ),
-  condition(
-    `(start_date at time zone ${timeZone})::date <= (?::timestamptz at time zone ${timeZone})::date`,
-    facilityId,
-    now,
-    facilityId,
-  ),
-];
 
 /**
  * Returns an instant as a parameter. Bookings have dates in the years 1 to 9999 (date-times.ts). PostgreSQL does not
