@@ -86,6 +86,8 @@ describe('PUT', () => {
     const noneMatch = { 'If-None-Match': '*' };
     const results = await Promise.all([1, 2, 3, 4].map((n) => send('PUT', path, { name: `N${n}` }, noneMatch)));
     expect(results.map(({ status }) => status).sort()).toEqual([201, 412, 412, 412]);
+    const puts = [1, 2, 3, 4].map((n) => send('PUT', '/accounts/race@put.example', { name: `N${n}` }));
+    expect((await Promise.all(puts)).map(({ status }) => status).sort()).toEqual([200, 200, 200, 201]);
     const { etag } = await send('GET', path);
     const ifMatch = { 'If-Match': etag };
     const changes = await Promise.all([1, 2, 3, 4].map((n) => send('PUT', path, { name: `M${n}` }, ifMatch)));

@@ -164,6 +164,9 @@ async function putRecord(kind: RecordKind, store: RecordStore, request: Request)
   const ofForm = [...ofKey, ...entry.problems];
   if (ofForm.length > 0) throw badRequest(problemsOf(ofForm));
   return change(store, changeRequestOf(request), async (tx, context) => {
+    // Another request may have created the record since.
+    const current = Object.entries((await kind.identify?.(tx, key)) ?? {}).filter(([name]) => !(name in body));
+    entry.record = { ...entry.record, ...Object.fromEntries(current) };
     const outcome = await applyEntries(tx, store, [entry], { ...context, keepsOmitted: false });
     const { problems } = entry;
     if (!outcome || problems.some(isBadInput)) throw badRequest(problemsOf(problems));
