@@ -15,7 +15,7 @@ export function h<Selector extends Tag | `${Tag}.${string}`>(
 ) {
   const [tag, ...classes] = selector.split('.');
   const element = document.createElement(tag as TagOf<Selector> & Tag);
-  element.classList.add(...classes);
+  if (classes.length > 0) element.className = classes.join(' ');
   for (const part of parts) {
     if (part instanceof Node || typeof part === 'string') element.append(part);
     else if (part) setAttributes(element, part);

@@ -71,8 +71,8 @@ const folded = (text: string): string => text.normalize('NFKD').replace(/\p{M}/g
 
 /** Whether the name, the reference or a value of the metadata (phone, note and others) contains the text. */
 export function matches({ userAlias, externalBookingId = '', metadata }: SheetBooking, text: string): boolean {
+  if (text.trim() === '') return true;
   const searched = folded(text.trim());
-  if (searched === '') return true;
   return [userAlias, externalBookingId, ...Object.values(metadata ?? {})].some((value) =>
     folded(value).includes(searched),
   );

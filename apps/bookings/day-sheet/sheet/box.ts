@@ -15,8 +15,8 @@ import { halfHour, rangeOf } from '../day/time.ts';
 import { type Child, h, listOf, setVariables } from '../dom.ts';
 
 /** The arrow keys move over the grid, so that its entries are not tab stops. */
-const createBox = (kind: 'booking' | 'closure', id: string, label: string, ...content: readonly Child[]) =>
-  h('button', { type: 'button', class: kind, 'data-id': id, tabindex: -1, 'aria-label': label }, ...content);
+const createBox = (classes: string, id: string, label: string, ...content: readonly Child[]) =>
+  h('button', { type: 'button', class: classes, 'data-id': id, tabindex: -1, 'aria-label': label }, ...content);
 
 /** The word and, from day-sheet.css, a shape. */
 export function drawAttendance({ metadata }: Customer): HTMLElement | undefined {
@@ -53,15 +53,18 @@ export function drawBooking(booking: SheetBooking, day: Day): HTMLElement {
     rest.length > 0 && h('span.rest', ' ', ...listOf(...rest)),
   );
   const label = [name, range, attendanceOf(booking), rest.join(', ')].filter(Boolean).join(' ');
-  const box = createBox('booking', booking.id, `${label}, ${bayNameOf(day, bayId)}`, text);
+  const classes = [
+    'booking',
+    lines === 1 && 'short',
+    // The box is higher than its time, so the next one covers its end.
+    rows < 0.85 && 'tiny',
+    groupId !== undefined && 'party',
+    closed === 'during a closure' && 'in-closure',
+  ];
+  const box = createBox(classes.filter(Boolean).join(' '), booking.id, `${label}, ${bayNameOf(day, bayId)}`, text);
   const hasMore = rest.length > 0 || attendance !== undefined;
   const nameLines = Math.max(lines - 1 - (hasMore ? Math.ceil((lines - 1) / 2) : 0), 1);
   setVariables(box, { lines, 'name-lines': nameLines, ...(groupId && { hue: hueOf(groupId) }) });
-  box.classList.toggle('short', lines === 1);
-  // The box is higher than its time, so the next one covers its end.
-  box.classList.toggle('tiny', rows < 0.85);
-  box.classList.toggle('party', groupId !== undefined);
-  box.classList.toggle('in-closure', closed === 'during a closure');
   if (closed) box.dataset.closed = closed;
   return box;
 }

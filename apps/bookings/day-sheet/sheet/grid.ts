@@ -173,6 +173,7 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
   }
 
   function setFilter(text: string): void {
+    if (text === filter) return;
     filter = text;
     for (const [id, box] of drawn) {
       const booking = day.bookings.get(id);
