@@ -54,8 +54,8 @@ describe('the profile', () => {
 
   test('a name with a control character, without a visible one or with more than 100 characters is rejected', async () => {
     const { browser, account } = await registerUser(server);
-    // Browsers would count an emoji twice.
-    expect(account.html).not.toMatch(/ name="name"[^>]* maxlength/);
+    // Browsers would cut a password, and count an emoji in a name twice.
+    expect(account.html).not.toContain('maxlength');
     for (const character of ['\0', '\n', '\u061c', '\u200e', '\u200f', '\u202a', '\u202e', '\u2066', '\u2069']) {
       const page = await browser.send(account, { name: `Petra${character}Person` }, 'Save the name');
       expect(page.status).toBe(400);

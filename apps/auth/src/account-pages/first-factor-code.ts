@@ -29,7 +29,6 @@ export function createFirstFactorCode({ config, factors, confirmationCodes, audi
         value: field(request, 'mailCode') || undefined,
         autocomplete: 'off',
         inputmode: 'numeric',
-        maxlength: 20,
         verbatim: true,
       }
     );

@@ -53,15 +53,14 @@ const time = (date: Date, timeZone?: string, { isShort = false } = {}): string =
 
 /** The attributes of fields that several forms have (views/field.eta). */
 const inputs = {
-  email: { autocomplete: 'username', inputmode: 'email', maxlength: 254, verbatim: true },
-  code: { autocomplete: 'one-time-code', inputmode: 'numeric', maxlength: 20, verbatim: true },
+  email: { autocomplete: 'username', inputmode: 'email', verbatim: true },
+  code: { autocomplete: 'one-time-code', inputmode: 'numeric', verbatim: true },
   name: { autocomplete: 'off' },
-  password: { type: 'password', autocomplete: 'current-password', maxlength: 256 },
+  password: { type: 'password', autocomplete: 'current-password' },
   newPassword: {
     type: 'password',
     autocomplete: 'new-password',
     minlength: 8,
-    maxlength: 256,
     hint: 'Use at least 8 characters. A few unrelated words make a good password.',
   },
 };

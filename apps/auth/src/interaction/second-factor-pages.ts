@@ -18,8 +18,6 @@ interface PendingUser {
 }
 
 const csrfContext = 'second-factor';
-/** A recovery code with spaces. */
-const maxCodeLength = 40;
 
 export function secondFactorRoutes(services: PageServices): Router {
   const { site, accounts, factors, pendingSignIns, cookies, devices, sessions, attempts, audit } = services;
@@ -52,7 +50,6 @@ export function secondFactorRoutes(services: PageServices): Router {
       },
       hasAuthenticatorApp: appSetUpAt !== null,
       startAgain: signInPageOf(signIn, { again: true }),
-      maxCodeLength,
     };
     await site.show(response, '/interaction/second-factor', data, {
       title: 'One more step to sign in',

@@ -25,8 +25,6 @@ export const deviceMessages = {
 
 const path = routes.code_verification;
 const csrfContext = 'device';
-/** The maximum length of the input field. A user may type spaces between the characters of a code. */
-const maxLength = 20;
 
 export function devicePages(services: PageServices): Router {
   const { site, sessions, csrfTokens, userCodeGuard, findDeviceRequest, audit } = services;
@@ -39,14 +37,14 @@ export function devicePages(services: PageServices): Router {
 
   const showCodeForm = (response: Response, userCode: string, state: FormState = {}): Promise<void> => {
     const page = { title: 'Connect a device', csrfContext, ...state };
-    return site.show(response, 'device-code', { userCode, maxLength }, page);
+    return site.show(response, 'device-code', { userCode }, page);
   };
 
   const showTooManyWrongCodes = (response: Response, userCode: string, retryAfter: number): Promise<void> =>
     showCodeForm(response, userCode, tooMany(response, retryAfter, 'Too many wrong codes were entered.'));
 
   const show = async (request: Request, response: Response): Promise<void> => {
-    const userCode = formatUserCode(queryText(request, 'user_code') ?? '').slice(0, maxLength);
+    const userCode = formatUserCode(queryText(request, 'user_code') ?? '');
     const retryAfter = await userCodeGuard.waitingTime(await guardKeysOf(request, response));
     if (retryAfter > 0) return showTooManyWrongCodes(response, userCode, retryAfter);
     return showCodeForm(response, userCode);
@@ -71,7 +69,7 @@ export function devicePages(services: PageServices): Router {
 
   /** Handles the form with the user code, and the form with the buttons to allow or deny. */
   const submit = async (request: Request, response: Response): Promise<void> => {
-    const userCode = formatUserCode(field(request, 'user_code')).slice(0, maxLength);
+    const userCode = formatUserCode(field(request, 'user_code'));
     const showError = (text: string): Promise<void> =>
       showCodeForm(response, userCode, { status: 400, validationErrors: [{ field: 'user_code', text }] });
     if (!userCode) return showError('Enter the code that your device shows.');

@@ -13,11 +13,14 @@ const normaliseUserCode = (typed: string): string =>
     .replaceAll(/[^A-Za-z0-9]/g, '')
     .toUpperCase();
 
+/** Of a code that is shown again because it is wrong. */
+const maxShownLength = 20;
+
 /** Returns the empty string if nothing was typed that a code can contain. */
 export function formatUserCode(typed: string): string {
   const code = normaliseUserCode(typed);
   if (code.length === 8) return `${code.slice(0, 4)}-${code.slice(4)}`;
-  return code === '' ? '' : typed;
+  return code === '' ? '' : typed.slice(0, maxShownLength);
 }
 
 type NewInteraction = new (uid: string, payload: object) => InstanceType<Provider['Interaction']>;
