@@ -149,6 +149,20 @@ describe('POST', () => {
     expect(errorsOf(foreign)).toEqual(['ERR00012 0']);
   });
 
+  test('of the thousands of closures of 200 bookings, only the first one of each is read', async () => {
+    await query(
+      system.db,
+      `insert into booking_closure
+       select 'fac-south', gen_random_uuid(), null, 'loc-south-1', day, day + interval '1 day',
+         case when day = '2098-01-01' then 'First' else repeat('long', 2500) end, now(), now()
+       from generate_series('2098-01-01'::timestamptz, '2100-09-01', interval '1 day') day`,
+    );
+    const times = { startDate: '2098-01-01T12:00:00Z', endDate: '2100-09-01T12:00:00Z' };
+    const { body } = await post(Array.from({ length: 200 }, () => bookingBody({ bayId: 'bay-s1-01', ...times })));
+    expect(body.errors.at(-1)).toMatchObject({ code: 'BOOK00003', moreInfo: 'blocked: First' });
+    await query(system.db, "delete from booking_closure where facility_id = 'fac-south'");
+  });
+
   test('200 bookings with all metadata fit into a body, which may have 3 MB', async () => {
     const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`key-${index}`, 'x'.repeat(500)]));
     const bookings = Array.from({ length: 200 }, () => bookingBody({ bayId: 'bay-n1-06', metadata }));

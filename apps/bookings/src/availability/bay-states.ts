@@ -60,27 +60,33 @@ const times = `${utc('start_date', 'startDate')}, ${utc('end_date', 'endDate')}`
 const bookingsOfBay = `select start_date, end_date from booking where facility_id = $1 and bay_id = bay.id
   and id <> all($5::uuid[])`;
 
-const closuresOfBay = `(
+const firstClosure = `(
     select json_agg(closure) from (
       select ${times}, reason from booking_closure
       where facility_id = $1 and end_date > wanted.start_date and start_date <= wanted.end_date
         and (location_id = bay.location_id or bay.id = any(bay_ids))
-      order by start_date, id
+      order by start_date, id limit 1
     ) closure
   )`;
 
 /**
  * Reads the bays $2, and everything that touches the interval of each from $3 to $4, except the bookings $5 and the
  * holds $6. A bay's bookings do not overlap, so only the last one that began before the interval can reach into it.
- * Because of `limit 1`, PostgreSQL does not read all bays of the facility.
+ * `which` selects from the others. Because of `limit 1`, PostgreSQL does not read all bays of the facility.
  */
-const bayStates = (closures: string) => `select n::integer, bay.id, bay.bookable, bay.location_id as "locationId",
+const bayStates = ({
+  closures,
+  which,
+}: {
+  readonly closures: string;
+  readonly which: string;
+}) => `select n::integer, bay.id, bay.bookable, bay.location_id as "locationId",
   (select time_zone from facility where id = $1) as "timeZone",
   ${hoursOfFirstBay}, ${closures} as closures, (
     select json_agg(array[date_part('epoch', start_date), date_part('epoch', end_date)]) from (
       (${bookingsOfBay} and start_date < wanted.start_date order by start_date desc limit 1)
       union all
-      ${bookingsOfBay} and start_date >= wanted.start_date and start_date <= wanted.end_date
+      (${bookingsOfBay} and start_date >= wanted.start_date and start_date <= wanted.end_date ${which})
     ) taken
   ) as bookings, (
     select json_agg(hold) from (
@@ -96,8 +102,9 @@ cross join lateral (
 ) bay
 join location on location.facility_id = $1 and location.id = bay.location_id`;
 
-const statesWithReasons = bayStates(closuresOfBay);
-const statesWithoutClosures = bayStates('null');
+/** If the first closure or booking does not overlap the interval, a later one does not either. */
+const statesWithFirst = bayStates({ closures: firstClosure, which: 'order by start_date limit 1' });
+const statesWithoutClosures = bayStates({ closures: 'null', which: '' });
 
 /**
  * Reads when the bays $2 and their locations are closed between $3 and $4, in seconds since 1970. Closures that touch
@@ -148,7 +155,7 @@ export async function readBayStates(
   wanted: readonly WantedTime[],
   { bookingIds = [], holdIds = [] }: Exceptions = {},
 ): Promise<readonly (FoundBay | undefined)[]> {
-  const rows = await query<Row>(on, statesWithReasons, [facilityId, ...valuesOf(wanted), bookingIds, holdIds]);
+  const rows = await query<Row>(on, statesWithFirst, [facilityId, ...valuesOf(wanted), bookingIds, holdIds]);
   const found = new Map(toBays(rows).map(({ row, bay }) => [row.n, bay]));
   return wanted.map((_wanted, index) => found.get(index + 1));
 }
