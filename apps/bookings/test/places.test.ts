@@ -423,6 +423,7 @@ describe('imports', () => {
         ['/facilities/0/: is not known', '/facilities/0/locations/0/bays/0/: is not known'],
       ],
       ['an offset as time zone', [facility({ timeZone: '+01:00' })], [`/facilities/0/timeZone: ${zone}`]],
+      ['a lower-case time zone', [facility({ timeZone: 'Europe/oslo' })], [`/facilities/0/timeZone: ${zone}`]],
       [
         'errors of every kind together',
         [

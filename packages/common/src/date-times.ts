@@ -98,8 +98,9 @@ function isDate(text: string): boolean {
 /** `minLength` reports an empty name. */
 function isTimeZone(name: string): boolean {
   if (name === '') return true;
-  // Intl accepts offsets such as +01:00, which are not IANA names and have no daylight saving time.
-  if (!/^[A-Za-z]/.test(name)) return false;
+  // Intl also accepts offsets such as +01:00, which have no daylight saving time, and europe/oslo, which not every
+  // program can read.
+  if (!/^[A-Z][^/]*(?:\/[A-Z][^/]*)*$/.test(name)) return false;
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });
     return true;
