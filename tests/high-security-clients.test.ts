@@ -24,7 +24,7 @@ beforeAll(async () => {
 /** Signs in and consents on the pages of auth. Returns the redirect URI with the authorization response. */
 async function authorize(address: URL): Promise<URL> {
   const browser = openFormBrowser([system.auth.base]);
-  const page = await browser.send(await browser.open(address), owner);
+  const page = await browser.submit(address, owner);
   // The consent is remembered.
   if (!page.title.startsWith('Allow')) return page.url;
   return (await browser.send(page, {}, { name: 'decision', value: 'allow' })).url;

@@ -85,7 +85,7 @@ test('examples/screen signs in with a code, follows the bookings of its bay, and
   // A member of staff enters the code, confirms it, signs in, and allows the access.
   const browser = openFormBrowser([system.auth.base]);
   const allow = { name: 'decision', value: 'allow' };
-  const entered = await browser.send(await browser.open(address), { user_code: code });
+  const entered = await browser.submit(address, { user_code: code });
   const signIn = await browser.send(entered, {}, allow);
   const consent = await browser.send(signIn, { username: 'owner@north.example', password: 'demo-owner-pass' });
   await browser.send(consent, {}, allow);

@@ -3,20 +3,19 @@ import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { useFixture } from '@bay-booking/testkit/fixture';
-import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
+import type { FormBrowser } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { eventually } from '@bay-booking/testkit/wait';
 import { expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { scopes } from './auth-server.ts';
 import { authorizeUrl, passwordTokens, refreshTokens, webCallback } from './flows.ts';
-import { accountOf, filled, north, password, startPortal } from './portal-fixture.ts';
+import { accountOf, north, password, startPortal } from './portal-fixture.ts';
 
 const portal = useFixture(() => startPortal());
 
 const deletePath = '/account/delete';
-const confirmDeletion = async (browser: FormBrowser): Promise<Page> =>
-  browser.send(filled(await browser.open(portal.at(deletePath)), deletePath), {});
+const confirmDeletion = (browser: FormBrowser) => browser.submit(deletePath, {}, { action: deletePath });
 
 /** Returns `TABLE: ROW` of every row of every table that contains one of the texts, without regard to case. */
 const findEverywhere = async (...texts: string[]): Promise<readonly string[]> => {
@@ -40,26 +39,20 @@ test('nothing in the database names a person after the deletion, and nothing of 
   const [name, newName, email] = ['Wilhelmina Vanderberg', 'Minnie Vanderberg', 'wilhelmina@range.example'];
   // The person is invited, accepts with a new account, works as staff, and is then an owner.
   const { browser: owner, page } = await portal.signIn('owner', north);
-  await owner.send(filled(page, '/invitations', { email, role: 'staff' }), {});
+  await owner.send(page, { email, role: 'staff' }, { action: '/invitations' });
   const browser = portal.openBrowser();
-  const invitation = await browser.open(await portal.invitationLink(email));
-  await browser.send(invitation, { name, password });
-  const { rows } = await portal.server.db.raw('select id from account where username = ?', [email]);
-  const { id } = rows[0] as { id: string };
-  const promote = await owner.open(portal.at(`${north}/people/${id}/role`));
-  await owner.send(filled(promote, '/role', { role: 'owner' }), {});
-  await browser.send(await browser.open(portal.at('/account')), { name: newName }, 'Save the name');
+  await browser.submit(await portal.invitationLink(email), { name, password });
+  const { id } = await portal.server.db('account').where({ username: email }).first('id');
+  await owner.submit(`${north}/people/${id}/role`, { role: 'owner' });
+  await browser.submit('/account', { name: newName }, 'Save the name');
   // The person invites somebody, whose e-mail waits in the outbox because the mail server is busy.
   portal.smtp.rejectWith(451);
-  const team = await browser.open(portal.at(north));
-  await browser.send(filled(team, '/invitations', { email: 'friend@range.example', role: 'staff' }), {});
-  const people = await owner.open(portal.at(north));
-  await owner.send(filled(people, '/invitations', { email: 'guest@range.example', role: 'staff' }), {});
+  await browser.submit(north, { email: 'friend@range.example', role: 'staff' }, { action: '/invitations' });
+  await owner.submit(north, { email: 'guest@range.example', role: 'staff' }, { action: '/invitations' });
   // A sign-in that has not ended, with the address of the person.
   const request = { response_type: 'code', client_id: 'demo-web', redirect_uri: webCallback, scope: scopes.play };
   await portal.openBrowser().open(authorizeUrl(portal.server, { ...request, login_hint: email }));
   const tokens = await signInAs(email);
-  const accessToken = String(tokens.access_token);
   await portal.server.auth.waitUntilIdle();
   expect((await findEverywhere(name, newName, email)).length).toBeGreaterThan(5);
 
@@ -75,28 +68,24 @@ test('nothing in the database names a person after the deletion, and nothing of 
     /North Range, \d+ \w+ \d{4}, \d\d:\d\d UTC: Minnie Vanderberg \(wilhelmina@range\.example\) left, and was Owner/,
   );
   await portal.smtp.mailTo(email, ({ subject }) => subject === 'Your account was deleted');
-  await eventually(async () => {
-    const events = await portal.server.db.raw("select 1 from audit_event where kind = 'account.deleted'");
-    return events.rows.length === 1;
-  });
+  await eventually(() => portal.server.db('audit_event').where({ kind: 'account.deleted' }).first());
   await eventually(async () => (await findEverywhere(name, newName, email, 'Vanderberg', 'wilhelmina')).length === 0);
   // The events stay, without an address of the person.
-  const { rows: events } = await portal.server.db.raw('select address from audit_event where account_id = ?', [id]);
+  const events = await portal.server.db('audit_event').where({ account_id: id });
   expect(events.length).toBeGreaterThan(3);
-  expect(events.every(({ address }: { address: unknown }) => address === null)).toBe(true);
+  expect(events.every(({ address }) => address === null)).toBe(true);
 
   expect((await signInAs(email)).status).toBe(400);
   expect(await refreshTokens(portal.server, tokens)).toMatchObject({ status: 400 });
-  expect((await browser.open(portal.at('/account'))).url.pathname).toBe('/sign-in');
+  expect((await browser.open('/account')).url.pathname).toBe('/sign-in');
   const list = decodeJwt(await (await fetch(portal.at('/.well-known/revocations'))).text());
   const ids = (list.revoked as { id: string }[]).map((entry) => entry.id);
-  const { grant_id } = decodeJwt(accessToken);
+  const { grant_id } = decodeJwt(String(tokens.access_token));
   for (const ended of [`account ${id}`, `grant ${grant_id}`, `access ${id} fac-north`]) {
     expect(ids).toContain(hash('sha256', ended, 'base64url'));
   }
   // The history shows what the person did, and that the person left, under a pseudonym.
-  const history = await owner.open(portal.at(`${north}/history`));
-  const text = textOf(history.html);
+  const text = textOf((await owner.open(`${north}/history`)).html);
   expect(text).toContain('Former member 1 left, and was Owner until then: the account was deleted.');
   expect(text).toContain('Former member 1 invited friend@range.example as Staff.');
   expect(text).toContain('Name of owner changed the role of Former member 1 from Staff to Owner.');
@@ -110,16 +99,13 @@ test('the address can be used again, but its account has another id, and an impo
   const { browser } = await portal.signIn('again');
   await confirmDeletion(browser);
   await portal.server.load({ accounts: [account], clients: [client] });
-  const { rows } = await portal.server.db.raw('select id from account where username = ?', [username]);
-  expect(rows).toEqual([]);
+  const accounts = portal.server.db('account').where({ username }).select('id');
+  expect(await accounts.clone()).toEqual([]);
   expect(await portal.requestToken('pat-again', 's')).toMatchObject({ status: 401 });
 
   const other = portal.openBrowser();
-  const form = await other.open(portal.at('/register'));
-  await other.send(form, { name: 'Somebody Else', username, password: 'eight quiet harbours' });
-  const { rows: registered } = await portal.server.db.raw('select id from account where username = ?', [username]);
-  expect(registered).toHaveLength(1);
-  expect(registered[0].id).not.toBe(account.id);
+  await other.submit('/register', { name: 'Somebody Else', username, password: 'eight quiet harbours' });
+  expect(await accounts).toEqual([{ id: expect.not.stringMatching(account.id) }]);
   // The file still works, although its user name now belongs to somebody else.
   await portal.server.load({ accounts: [account] });
 });
@@ -130,34 +116,29 @@ test('the only owner of a facility cannot delete the account, also if two owners
   const browsers = await Promise.all(['one', 'two'].map(async (name) => (await portal.signIn(name)).browser));
   const results = await Promise.all(browsers.map(confirmDeletion));
   expect(results.map(({ status }) => status).sort()).toEqual([200, 409]);
-  expect(textOf(results.find(({ status }) => status === 409)?.html ?? '')).toContain(
-    'You are the last owner of Range Two',
-  );
+  const loser = results.findIndex(({ status }) => status === 409);
+  expect(textOf(results[loser]?.html ?? '')).toContain('You are the last owner of Range Two');
   // The page says so before the button.
-  const last = browsers[results.findIndex(({ status }) => status === 409)] as (typeof browsers)[number];
-  const page = await last.open(portal.at('/account/delete'));
+  const page = await (browsers[loser] as FormBrowser).open('/account/delete');
   expect(page.status).toBe(409);
   expect(textOf(page.html)).toContain('Make somebody else an owner before you delete your account.');
   expect(page.forms.some(({ action }) => action.endsWith('/account/delete'))).toBe(false);
-  const { rows } = await portal.server.db.raw("select account_id from membership where facility_id = 'fac-two'");
-  expect(rows).toHaveLength(1);
+  expect(await portal.server.db('membership').where({ facility_id: 'fac-two' })).toHaveLength(1);
 });
 
 test('the audit trail of an account that exists cannot be erased', async () => {
-  await expect(portal.server.db.raw("select erase_audit_events('acc-owner')")).rejects.toThrow(
-    'the account acc-owner was not deleted',
-  );
+  const erase = portal.server.db.raw("select erase_audit_events('acc-owner')");
+  await expect(erase).rejects.toThrow('the account acc-owner was not deleted');
 });
 
 test('both pages need a fresh sign-in', async () => {
   await portal.addAccounts(accountOf('stale'));
   const { browser } = await portal.signIn('stale');
-  const form = await browser.open(portal.at(deletePath));
+  const form = await browser.open(deletePath);
   await portal.ageSession('stale', 11);
-  for (const path of ['/account/export', deletePath]) {
-    expect((await browser.open(portal.at(path))).title).toMatch(/^Confirm that it is you/);
-  }
-  expect((await browser.send(filled(form, deletePath), {})).title).toMatch(/^Confirm that it is you/);
+  for (const path of ['/account/export', deletePath])
+    expect((await browser.open(path)).title).toMatch(/^Confirm that it is you/);
+  expect((await browser.send(form, {}, { action: deletePath })).title).toMatch(/^Confirm that it is you/);
   expect((await signInAs('stale@range.example')).status).toBe(200);
 });
 
@@ -167,7 +148,7 @@ test('the export contains what is stored about the account, and no secret', asyn
   await portal.server.load({ accounts: [account], clients: [client] });
   await signInAs(account.username);
   const { browser } = await portal.signIn('exporter');
-  const page = await browser.open(portal.at('/account/export'));
+  const page = await browser.open('/account/export');
   expect(page.headers.get('content-type')).toContain('application/json');
   expect(page.headers.get('content-disposition')).toContain('attachment');
   expect(page.headers.get('cache-control')).toBe('no-store');
@@ -184,11 +165,11 @@ test('the export contains what is stored about the account, and no secret', asyn
 test('an unconfirmed account cannot delete the invitations to the address that it was registered with', async () => {
   const { browser: owner, page } = await portal.signIn('owner', north);
   const email = 'victim@range.example';
-  await owner.send(filled(page, '/invitations', { email, role: 'staff' }), {});
+  await owner.send(page, { email, role: 'staff' }, { action: '/invitations' });
   await portal.addAccounts(accountOf('victim', {}, { email, emailVerified: false }));
   const { browser } = await portal.signIn('victim');
   await confirmDeletion(browser);
-  expect((await owner.open(portal.at(north))).html).toContain(email);
+  expect((await owner.open(north)).html).toContain(email);
 });
 
 test('the command deletes an account by its id, and is refused for the last owner', async () => {

@@ -82,9 +82,9 @@ async function receivedLogouts(sub: string): Promise<readonly string[]> {
 
 const lastReceived = (): ReceivedLogout => fixture.receiver.received.at(-1) as ReceivedLogout;
 
-const openAccount = (browser: FormBrowser): Promise<Page> => browser.open(`${fixture.server.origin}/account`);
+const openAccount = (browser: FormBrowser): Promise<Page> => browser.open('/account');
 const requestSignOut = (browser: FormBrowser, params: Record<string, string> = {}): Promise<Page> =>
-  browser.open(`${fixture.server.origin}/connect/endsession?${new URLSearchParams(params)}`);
+  browser.open(`/connect/endsession?${new URLSearchParams(params)}`);
 
 describe('the logout token', () => {
   test.each([
@@ -188,7 +188,7 @@ describe('the end of a session or access', () => {
   test('when a user resets the password, the client gets a token', async () => {
     const { username, sub, sid } = await registerUserOfClient();
     const visitor = openBrowser(fixture.server);
-    await visitor.send(await visitor.open(`${fixture.server.origin}/reset-password`), { username });
+    await visitor.submit('/reset-password', { username });
     // This server has no mail server, so it logs its mails.
     const link = await eventually(async () =>
       mailsInLog(fixture.server)
@@ -196,7 +196,7 @@ describe('the end of a session or access', () => {
         .map(({ text }) => /https?:\/\/\S+reset-password\S+token=\S+/.exec(text)?.[0])
         .at(-1),
     );
-    await visitor.send(await visitor.open(link), { password: 'eight quiet harbours' });
+    await visitor.submit(link, { password: 'eight quiet harbours' });
     expect(await receivedLogouts(sub)).toEqual([`app-session ${sid}`]);
   });
 
@@ -251,8 +251,10 @@ describe('the end of a session or access', () => {
   test('when another user signs in in the same browser, the client of the first user gets a token', async () => {
     const { browser, sub, sid } = await registerUserOfClient();
     const otherUser = await registerUser(fixture.server);
-    const page = await browser.open(`${fixture.server.origin}/sign-in?return=/account&again=1`);
-    const account = await browser.send(page, { username: otherUser.username, password });
+    const account = await browser.submit('/sign-in?return=/account&again=1', {
+      username: otherUser.username,
+      password,
+    });
     expect(account.html).toContain(otherUser.username);
     expect(await receivedLogouts(sub)).toEqual([`app-session ${sid}`]);
   });
@@ -272,18 +274,15 @@ describe('requests that send no logout token', () => {
 
   test('a client gets no logout token if the user signs in again, which gives the session a new id', async () => {
     const { browser, username, sub } = await registerUserOfClient();
-    const again = await browser.open(`${fixture.server.origin}/sign-in?return=/account&again=1`);
-    expect((await browser.send(again, { password })).title).toMatch(/^Your account/);
-    const login = await browser.open(codeFlowUrl('app-user', { prompt: 'login' }));
-    const page = await browser.send(login, { username, password });
+    expect((await browser.submit('/sign-in?return=/account&again=1', { password })).title).toMatch(/^Your account/);
+    const page = await browser.submit(codeFlowUrl('app-user', { prompt: 'login' }), { username, password });
     expect(redirectParameters(await signInAndConsent(browser, page)).code).toBeDefined();
     expect(await receivedLogouts(sub)).toEqual([]);
   });
 
   test('a client to which the user denied access gets no logout token', async () => {
     const { browser, account, sub, sid } = await registerUserOfClient();
-    const consent = await browser.open(codeFlowUrl('app-user'));
-    await browser.send(consent, {}, { name: 'decision', value: 'deny' });
+    await browser.submit(codeFlowUrl('app-user'), {}, { name: 'decision', value: 'deny' });
     await browser.send(account, {}, 'Sign out');
     expect(await receivedLogouts(sub)).toEqual([`app-session ${sid}`]);
   });

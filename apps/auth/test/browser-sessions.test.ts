@@ -24,8 +24,7 @@ const server = useFixture(() => startAuthServer());
 // src/html/local-path.test.ts has other addresses.
 test('a user does not return to another server after signing in', async () => {
   const browser = openBrowser(server);
-  const form = await browser.open(`${server.origin}/sign-in?return=${encodeURIComponent('/\\evil.example')}`);
-  const page = await browser.send(form, player);
+  const page = await browser.submit(`/sign-in?return=${encodeURIComponent('/\\evil.example')}`, player);
   expect(page.url.href).toBe(`${server.origin}/account`);
 });
 
@@ -89,7 +88,7 @@ describe('no page and no endpoint finds an idle session', () => {
       await idleFor(100);
       expect((await silentRequest(browser)).code).toBeDefined();
     }
-    expect((await browser.open(`${server.origin}/account`)).title).toMatch(/^Your account/);
+    expect((await browser.open('/account')).title).toMatch(/^Your account/);
   });
 });
 
@@ -113,7 +112,7 @@ describe('concurrent requests of one browser do not undo each other’s changes 
   beforeEach(async () => {
     await server.db.raw("delete from oidc_artifact where model = 'Session'");
     browser = openBrowser(server);
-    await browser.send(await browser.open(`${server.origin}/account`), player);
+    await browser.submit('/account', player);
   });
 
   /** Returns the header Cookie with the session cookies that a response sets. */
@@ -197,7 +196,7 @@ describe('concurrent requests of one browser do not undo each other’s changes 
     );
     const page = await browser.send(confirmation as Page, {}, { name: 'logout', value: 'yes' });
     expect(page.title).toMatch(/signed out/i);
-    expect((await browser.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
+    expect((await browser.open('/account')).title).toMatch(/^Sign in/);
   });
 
   test.each([
@@ -225,7 +224,7 @@ const authorizeAddress = (params: Record<string, string> = {}): string =>
 const openHtmlBrowser = () => openFormBrowser([server.origin], { Accept: 'text/html' });
 const signedInBrowser = async () => {
   const browser = openHtmlBrowser();
-  await browser.send(await browser.open(`${server.origin}/sign-in`), player);
+  await browser.submit('/sign-in', player);
   return browser;
 };
 
@@ -250,8 +249,7 @@ describe('CSRF protection', () => {
 
   test('a form from another site gets 403, even with the right CSRF token', async () => {
     const browser = openFormBrowser([server.origin], { 'Sec-Fetch-Site': 'cross-site' });
-    const signIn = await browser.open(`${server.origin}/sign-in`);
-    const rejected = await browser.send(signIn, player);
+    const rejected = await browser.submit('/sign-in', player);
     expect(rejected.status).toBe(403);
     expect(rejected.links.map(({ href }) => href)).toContainEqual(expect.stringMatching(/\/(sign-in|portal)$/));
   });
@@ -265,7 +263,7 @@ describe('CSRF protection', () => {
     'a form with the origin null, as behind a proxy that sets no-referrer, and %p gets %i',
     async (headers, status) => {
       const browser = openFormBrowser([server.origin], { Origin: 'null', Referer: '', ...(headers as object) });
-      const signIn = await browser.open(`${server.origin}/sign-in`);
+      const signIn = await browser.open('/sign-in');
       expect((await browser.send(signIn, { ...player, csrf: 'wrong' })).status).toBe(403);
       expect((await browser.send(signIn, player)).status).toBe(status);
     },
@@ -280,7 +278,7 @@ test('the headers of a page allow scripts of this site only, and form-action unl
   // The form of this page ends in a redirect to the client, and the client may redirect further. Browsers apply
   // `form-action` to all these redirects, so the directive would block them.
   expect(policy).not.toContain('form-action');
-  const direct = await openBrowser(server).open(`${server.origin}/sign-in`);
+  const direct = await openBrowser(server).open('/sign-in');
   expect(direct.headers.get('content-security-policy')).toContain("form-action 'self'");
   expect(page.html).not.toMatch(/style="|\son\w+=/);
 });
@@ -290,11 +288,11 @@ test('every expired sign-in shows the same text', async () => {
   const pages = [
     // The interaction belongs to another browser, or does not exist.
     await openBrowser(server).open(signIn.url),
-    await openBrowser(server).open(`${server.origin}/interaction/none`),
+    await openBrowser(server).open('/interaction/none'),
     // The browser returns to an authorization request that does not exist.
-    await openBrowser(server).open(`${server.origin}/connect/authorize/none`),
+    await openBrowser(server).open('/connect/authorize/none'),
     // The callback of a social provider names a flow that does not exist.
-    await openBrowser(server).open(`${server.origin}/social/google/callback?state=none`),
+    await openBrowser(server).open('/social/google/callback?state=none'),
   ];
   for (const page of pages) {
     expect(page.status).toBe(400);

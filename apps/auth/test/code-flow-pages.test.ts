@@ -1,7 +1,7 @@
 // Tests the pages on which a user signs in or registers, and then consents (specification, "Authorization code flow",
 // step 2, and "Scopes", rule 3).
 import { useFixture } from '@bay-booking/testkit/fixture';
-import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, linkTo, type Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { scopes, startAuthServer } from './auth-server.ts';
@@ -38,7 +38,7 @@ const grantedScope = (page: Page) => page.url.searchParams.get('scope');
 const errorOf = (page: Page) => page.url.searchParams.get('error');
 /** Requests the scopes, signs in, and returns the consent page, also if the user has decided about them before. */
 const openConsent = async (browser: FormBrowser, scope: string, client: Record<string, string> = {}): Promise<Page> =>
-  browser.send(await browser.open(requestUrl({ scope, prompt: 'consent', ...client })), player);
+  browser.submit(requestUrl({ scope, prompt: 'consent', ...client }), player);
 
 test('the consent page names every scope in words', async () => {
   const page = await openConsent(openBrowser(server), scopes.all.join(' '));
@@ -85,14 +85,14 @@ describe('the user logs in, then consents', () => {
     }
     // Another user decides for themselves.
     const other = openBrowser(server);
-    expect((await other.send(await other.open(requestUrl({ scope: 'openid' })), owner)).title).toMatch(/^Allow access/);
+    expect((await other.submit(requestUrl({ scope: 'openid' }), owner)).title).toMatch(/^Allow access/);
   });
 
   test('each session has its own grant, which `prompt=none` gets without a page', async () => {
     const scope = `openid offline_access ${scopes.play}`;
     const [first, second] = [openBrowser(server), openBrowser(server)];
     const tokens = await exchange(await first.send(await openConsent(first, scope), {}, allow));
-    await second.send(await second.open(`${server.origin}/sign-in`), player);
+    await second.submit('/sign-in', player);
     const others = await exchange(await second.open(requestUrl({ scope, prompt: 'none' })));
     await server.post('/connect/revocation', { ...webClient, token: String(tokens.refresh_token) });
     expect(await refreshTokens(server, others, webClient)).toMatchObject({ status: 200 });
@@ -109,7 +109,7 @@ describe('the user logs in, then consents', () => {
     await server.load({ clients: [registered] });
     const [first, second] = [openBrowser(server), openBrowser(server)];
     await first.send(await openConsent(first, 'openid', client), {}, allow);
-    const page = await second.send(await second.open(requestUrl({ scope: 'openid', ...client })), player);
+    const page = await second.submit(requestUrl({ scope: 'openid', ...client }), player);
     expect(page.title.startsWith('Allow access')).toBe(asksAgain);
   });
 
@@ -130,7 +130,7 @@ describe('the user logs in, then consents', () => {
     // The choice of the user counts again for a client that is no longer of the operator.
     await server.load({ clients: [{ ...registered, skip_consent: false }] });
     const other = openBrowser(server);
-    expect((await other.send(await other.open(requestUrl({ scope, ...client })), player)).title).toMatch(/^Allow/);
+    expect((await other.submit(requestUrl({ scope, ...client }), player)).title).toMatch(/^Allow/);
   });
 
   test('if the user denies, the redirect has the error access_denied', async () => {
@@ -149,7 +149,7 @@ describe('the user logs in, then consents', () => {
   test.each(['sign-in', 'register'])(
     'phones show a keyboard for addresses at /%s, and browsers send what was typed',
     async (page) => {
-      const { html } = await openBrowser(server).open(`${server.origin}/${page}`);
+      const { html } = await openBrowser(server).open(`/${page}`);
       expect(html).toMatch(/<input id="username" name="username" type="text"[^>]* inputmode="email"/);
     },
   );
@@ -195,7 +195,7 @@ describe('a client may be granted fewer scopes than requested', () => {
       expect(consent.title).toMatch(/^Allow access/);
       expect(errorOf(await browser.send(consent, {}, deny))).toBe('access_denied');
     }
-    const back = await browser.send(await browser.open(requestUrl({ scope: scopes.play })), {}, allow);
+    const back = await browser.submit(requestUrl({ scope: scopes.play }), {}, allow);
     expect(grantedScope(back)).toBe(scopes.play);
   });
 
@@ -226,14 +226,13 @@ describe('the user logs in or registers', () => {
   /** Sends the registration form in a new browser. */
   const register = async (fields: Record<string, string>): Promise<Page> => {
     const browser = openBrowser(server);
-    return browser.send(await browser.open(`${server.origin}/register`), fields);
+    return browser.submit('/register', fields);
   };
 
   test('registering signs the user in, and a button behind the mailed link confirms the address', async () => {
     const browser = openBrowser(server);
     const signIn = await browser.open(requestUrl({ scope: `openid email ${scopes.play}` }));
-    const form = await browser.open(signIn.links.find(({ text }) => text === 'Create an account')?.href ?? '');
-    const consent = await browser.send(form, newcomer('nora'));
+    const consent = await browser.submit(linkTo(signIn, 'Create an account'), newcomer('nora'));
     expect(consent.title).toMatch(/^Allow access/);
     const tokens = await exchange(await browser.send(consent, {}, allow));
     const claims = decodeJwt(String(tokens.id_token));

@@ -17,6 +17,12 @@ export interface DeviceAuthorization {
   readonly interval: number;
 }
 
+interface DecideOptions {
+  /** Further parameters of the request for the codes. */
+  readonly form?: Record<string, string>;
+  readonly browser?: FormBrowser;
+}
+
 export function createDevice(server: AuthServer) {
   /** Requests the codes. `form` contains further parameters. */
   const start = async (form: Record<string, string> = {}): Promise<DeviceAuthorization> => {
@@ -27,11 +33,17 @@ export function createDevice(server: AuthServer) {
 
   /** Enters the code on the page `/device`. Returns the page with the decision, or the page with an error. */
   const enter = async (userCode: string, browser: FormBrowser = openBrowser(server)): Promise<Page> =>
-    browser.send(await browser.open(`${server.origin}/device`), { user_code: userCode });
+    browser.submit('/device', { user_code: userCode });
 
   return {
     start,
     enter,
+
+    /** Starts a device, enters its code and decides. Returns the page that follows. */
+    async decide(decision: typeof allow, { form = {}, browser = openBrowser(server) }: DecideOptions = {}) {
+      const codes = await start(form);
+      return { codes, browser, page: await browser.send(await enter(codes.user_code, browser), {}, decision) };
+    },
 
     /**
      * Requests tokens with the device code. `at` is the origin of an instance. `form` contains the fields that identify

@@ -1,11 +1,11 @@
 // Tests the page on which a user enters the code of a device, and its protection against guessed codes
 // (docs/behaviour-auth.md, "Device sign-in"; RFC 8628 sections 3.3 and 5.1).
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { type FormBrowser, fieldOf, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, fieldOf, linkTo, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { scopes, startAuthServer } from './auth-server.ts';
-import { createDevice, screen } from './device-fixture.ts';
+import { createDevice, deviceCodeGrant, screen } from './device-fixture.ts';
 import { allow, deny, openBrowser, owner, player, refreshTokens, signInAndConsent } from './flows.ts';
 
 const server = useFixture(() => startAuthServer({ TRUST_PROXY: 'true' }));
@@ -38,10 +38,10 @@ describe('the page {auth_url}/device', () => {
   });
 
   test('the query cannot put markup or a long text into the page', async () => {
-    const address = `${server.origin}/device?user_code=${encodeURIComponent('"><script>alert(1)</script>'.repeat(9))}`;
-    const { html } = await openBrowser(server).open(address);
+    const code = encodeURIComponent('"><script>alert(1)</script>'.repeat(9));
+    const { html } = await openBrowser(server).open(`/device?user_code=${code}`);
     expect(html).not.toContain('<script>');
-    expect((await openBrowser(server).open(`${server.origin}/device?user_code=A&user_code=B`)).status).toBe(200);
+    expect((await openBrowser(server).open('/device?user_code=A&user_code=B')).status).toBe(200);
   });
 
   // src/input/typed-code.test.ts has the other ways to type a code.
@@ -78,9 +78,7 @@ describe('the page {auth_url}/device', () => {
 
 describe('sign-in and consent', () => {
   test('the user signs in and consents, and then the page says that the device is connected', async () => {
-    const codes = await device.start();
-    const browser = openBrowser(server);
-    const signIn = await browser.send(await device.enter(codes.user_code, browser), {}, allow);
+    const { codes, browser, page: signIn } = await device.decide(allow);
     expect(signIn.title).toMatch(/^Sign in/);
     expect(signIn.html).toContain('to continue to <strong>Demo screen</strong>');
     const consent = await browser.send(signIn, player);
@@ -95,17 +93,14 @@ describe('sign-in and consent', () => {
   test('a user who is signed in and has consented before only confirms the code', async () => {
     const browser = openBrowser(server);
     await device.connect(await device.start(), { browser });
-    const codes = await device.start();
-    const end = await browser.send(await device.enter(codes.user_code, browser), {}, allow);
+    const { codes, page: end } = await device.decide(allow, { browser });
     expect(end.title).toMatch(/^Demo screen is connected/);
     expect(await device.poll(codes)).toMatchObject({ status: 200 });
   });
 
   test('a new user can register, and the tokens belong to the new account', async () => {
-    const codes = await device.start();
-    const browser = openBrowser(server);
-    const signIn = await browser.send(await device.enter(codes.user_code, browser), {}, allow);
-    const register = await browser.open(signIn.links.find(({ text }) => text === 'Create an account')?.href ?? '');
+    const { codes, browser, page: signIn } = await device.decide(allow);
+    const register = await browser.open(linkTo(signIn, 'Create an account'));
     const newcomer = { name: 'Nora Newcomer', username: 'nora@example.org', password: 'seven unusual lamps' };
     const consent = await browser.send(register, newcomer);
     await browser.send(consent, {}, allow);
@@ -118,7 +113,7 @@ describe('sign-in and consent', () => {
     const browser = openBrowser(server);
     await device.connect(codes, { browser });
     const tokens = await device.poll(codes);
-    const account = await browser.open(`${server.origin}/account`);
+    const account = await browser.open('/account');
     expect(account.html).toContain('Demo screen');
     await browser.send(account, { client: 'demo-screen' });
     expect(await refreshTokens(server, tokens, screen)).toMatchObject({ status: 400 });
@@ -136,20 +131,16 @@ test('a device stays connected when the user signs out in the browser', async ()
 
 describe('repeated, interrupted and invalid uses of a code', () => {
   test('a code that was entered, or allowed without a sign-in, can be entered in another browser', async () => {
-    const codes = await device.start();
+    const { codes } = await device.decide(allow);
     await device.enter(codes.user_code);
-    const otherBrowser = openBrowser(server);
-    await otherBrowser.send(await device.enter(codes.user_code, otherBrowser), {}, allow);
     await device.connect(codes);
     expect(await device.poll(codes)).toMatchObject({ status: 200 });
   });
 
   test('if two users allow the same code, the user who finishes first decides', async () => {
-    const codes = await device.start();
-    const slowBrowser = openBrowser(server);
-    const signIn = await slowBrowser.send(await device.enter(codes.user_code, slowBrowser), {}, allow);
+    const { codes, browser, page: signIn } = await device.decide(allow);
     await device.connect(codes);
-    const late = await signInAndConsent(slowBrowser, signIn, owner);
+    const late = await signInAndConsent(browser, signIn, owner);
     expect(late.title).toMatch(/^The device is not connected/);
     expect(decodeJwt(String((await device.poll(codes)).id_token))).toMatchObject({ sub: 'acc-player' });
   });
@@ -160,9 +151,7 @@ describe('repeated, interrupted and invalid uses of a code', () => {
     expect((await device.enter(allowed.user_code)).html).toContain(wrongCode);
     await device.poll(allowed);
     expect((await device.enter(allowed.user_code)).html).toContain(wrongCode);
-    const denied = await device.start();
-    const browser = openBrowser(server);
-    const end = await browser.send(await device.enter(denied.user_code, browser), {}, deny);
+    const { codes: denied, page: end } = await device.decide(deny);
     expect(end.title).toMatch(/^The device is not connected/);
     expect((await device.enter(denied.user_code)).html).toContain(wrongCode);
     const expired = await device.start();
@@ -171,9 +160,7 @@ describe('repeated, interrupted and invalid uses of a code', () => {
   });
 
   test('a code that expires during the sign-in is not connected', async () => {
-    const codes = await device.start();
-    const browser = openBrowser(server);
-    const signIn = await browser.send(await device.enter(codes.user_code, browser), {}, allow);
+    const { codes, browser, page: signIn } = await device.decide(allow);
     await device.passTime(codeLifetimeSeconds + 1);
     const end = await signInAndConsent(browser, signIn);
     expect(end).toMatchObject({ status: 400, title: expect.stringMatching(/^The device is not connected/) });
@@ -181,22 +168,21 @@ describe('repeated, interrupted and invalid uses of a code', () => {
   });
 
   test('the address of a finished or unknown sign-in connects no device, and an unknown address stores no session', async () => {
-    const countSessions = async () =>
-      Number((await server.db.raw(`select count(*) from oidc_artifact where model = 'Session'`)).rows[0].count);
-    const sessionsBefore = await countSessions();
-    const page = await openBrowser(server).open(`${server.origin}/device/unknown`);
+    const sessions = server.db('oidc_artifact').where({ model: 'Session' }).count();
+    const before = await sessions.clone();
+    const page = await openBrowser(server).open('/device/unknown');
     expect(page).toMatchObject({ status: 400, title: expect.stringMatching(/^The device is not connected/) });
-    expect(await countSessions()).toBe(sessionsBefore);
+    expect(await sessions).toEqual(before);
     const browser = openBrowser(server);
     const end = await device.connect(await device.start(), { browser });
     expect((await browser.open(end.url)).status).toBe(400);
   });
 
   test('a code whose client was disabled gives the error of a wrong code', async () => {
-    const grantTypes = ['urn:ietf:params:oauth:grant-type:device_code'];
-    await server.load({ clients: [{ client_id: 'disabled', grant_types: grantTypes, scope: scopes.play }] });
-    const { user_code } = await device.start({ client_id: 'disabled', scope: scopes.play });
-    await server.db.raw(`update client set disabled_at = now() where id = 'disabled'`);
+    const client = { client_id: 'disabled', scope: scopes.play };
+    await server.load({ clients: [{ ...client, grant_types: [deviceCodeGrant] }] });
+    const { user_code } = await device.start(client);
+    await server.db('client').where({ id: 'disabled' }).update({ disabled_at: new Date() });
     expect((await device.enter(user_code)).html).toContain(wrongCode);
   });
 });
@@ -205,7 +191,7 @@ const browserFrom = (address: string): FormBrowser => openFormBrowser([server.or
 
 // The table guard_count contains the number of wrong codes.
 beforeEach(async () => {
-  await server.db.raw('delete from guard_count');
+  await server.db('guard_count').delete();
 });
 
 const unknownCode = 'BCDF-GHJK';
@@ -216,7 +202,7 @@ const enterWrongCodes = async (times: number, browserOf: (n: number) => FormBrow
 /** Opens the page `/device` in a new browser. Returns the header Cookie and the CSRF token of its form. */
 const openForm = async () => {
   const browser = openBrowser(server);
-  const page = await browser.open(`${server.origin}/device`);
+  const page = await browser.open('/device');
   return { headers: { Cookie: browser.cookieHeader() }, csrf: fieldOf(page, 'csrf') ?? '' };
 };
 const expectLocked = ({ status, headers, html }: Page): void => {
@@ -232,7 +218,7 @@ describe('after ten wrong codes within 15 minutes, the page returns 429 with Ret
     const { user_code } = await device.start();
     await enterWrongCodes(10, () => browserFrom('192.0.2.1'));
     expectLocked(await device.enter(user_code, browserFrom('192.0.2.1')));
-    expectLocked(await browserFrom('192.0.2.1').open(`${server.origin}/device`));
+    expectLocked(await browserFrom('192.0.2.1').open('/device'));
     expect((await device.enter(user_code, browserFrom('192.0.2.2'))).status).toBe(200);
     await server.db.raw('update guard_count set expire = ?', [Date.now() - 1]);
     expect((await device.enter(user_code, browserFrom('192.0.2.1'))).status).toBe(200);
@@ -259,7 +245,7 @@ describe('after ten wrong codes within 15 minutes, the page returns 429 with Ret
   test('a signed-in session is locked, even with other form cookies', async () => {
     const { user_code } = await device.start();
     const browser = openBrowser(server);
-    await browser.send(await browser.open(`${server.origin}/sign-in`), player);
+    await browser.submit('/sign-in', player);
     const session = browser.cookies().filter((cookie) => cookie.startsWith('_session'));
     const send = async (code: string, n: number) => {
       const { headers, csrf } = await openForm();
@@ -272,9 +258,7 @@ describe('after ten wrong codes within 15 minutes, the page returns 429 with Ret
   });
 
   test('unknown, expired and used codes count, also when they are sent with a decision', async () => {
-    const used = await device.start();
-    const visitor = openBrowser(server);
-    await visitor.send(await device.enter(used.user_code, visitor), {}, deny);
+    const { codes: used } = await device.decide(deny);
     const expired = await device.start();
     // Codes are valid for 600 s.
     await device.passTime(601);
@@ -291,9 +275,8 @@ describe('after ten wrong codes within 15 minutes, the page returns 429 with Ret
   });
 
   test('of 32 parallel guesses, ten are checked', async () => {
-    const guesses = await Promise.all(
-      Array.from({ length: 32 }, () => device.enter(unknownCode, browserFrom('192.0.2.1'))),
-    );
+    const guess = () => device.enter(unknownCode, browserFrom('192.0.2.1'));
+    const guesses = await Promise.all(Array.from({ length: 32 }, guess));
     expect(guesses.filter(({ status }) => status === 400)).toHaveLength(10);
     expect(guesses.filter(({ status }) => status === 429)).toHaveLength(22);
   });

@@ -6,19 +6,26 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { audience, basic, passSecondAfterUse, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import { createDevice, type DeviceAuthorization, deviceCodeGrant, screen, screenScope } from './device-fixture.ts';
-import { deny, openBrowser, owner } from './flows.ts';
+import { allow, deny, owner } from './flows.ts';
 import { createKeyClient, type KeyClient } from './key-client.ts';
 
 const server = useFixture(() => startAuthServer());
 const device = createDevice(server);
 const pending = { status: 400, error: 'authorization_pending' };
 const slowDown = { status: 400, error: 'slow_down' };
+const denied = { status: 400, error: 'access_denied' };
 const invalidGrant = { status: 400, error: 'invalid_grant' };
 const standardClient = { client_id: 'device-standard' };
 
 let keyClient: KeyClient;
+/** Another instance. */
+let other: { readonly origin: string };
+/** Polls many times at once, alternately at the two instances. */
+const pollAtBoth = (codes: DeviceAuthorization) =>
+  Promise.all(Array.from({ length: clients(32) }, (_, n) => device.poll(codes, n % 2 ? { at: other.origin } : {})));
 
 beforeAll(async () => {
+  other = await server.startInstance();
   keyClient = await createKeyClient('device-keys', server.origin);
   const client = { grant_types: [deviceCodeGrant, 'refresh_token'], scope: scopes.all.join(' ') };
   await server.load({
@@ -74,20 +81,16 @@ describe('before the decision of the user', () => {
   });
 
   test('all instances measure the interval between the polls of one device together', async () => {
-    const { origin: otherOrigin } = await server.startInstance();
     const codes = await device.start();
-    expect(await device.poll(codes, { at: otherOrigin })).toMatchObject(pending);
+    expect(await device.poll(codes, { at: other.origin })).toMatchObject(pending);
     expect(await device.poll(codes)).toMatchObject(slowDown);
     await device.passTime(6);
-    expect(await device.poll(codes, { at: otherOrigin })).toMatchObject(slowDown);
+    expect(await device.poll(codes, { at: other.origin })).toMatchObject(slowDown);
   });
 
   test('of simultaneous polls, one gets authorization_pending and the others slow_down', async () => {
-    const { origin: otherOrigin } = await server.startInstance();
     const codes = await device.start();
-    const polls = await Promise.all(
-      Array.from({ length: clients(32) }, (_, n) => device.poll(codes, n % 2 ? { at: otherOrigin } : {})),
-    );
+    const polls = await pollAtBoth(codes);
     const errors = polls.map(({ error }) => error);
     expect(errors.filter((error) => error === 'authorization_pending')).toHaveLength(1);
     expect(errors.filter((error) => error === 'slow_down')).toHaveLength(clients(32) - 1);
@@ -101,46 +104,35 @@ describe('before the decision of the user', () => {
 
   test('an unknown device code, a user code and a stored hash get invalid_grant', async () => {
     const { user_code } = await device.start();
-    const { rows } = await server.db.raw(`select id from oidc_artifact where model = 'DeviceCode'`);
-    for (const device_code of ['unknown', user_code, user_code.replace('-', ''), rows[0].id]) {
+    const { id } = await server.db('oidc_artifact').where({ model: 'DeviceCode' }).first();
+    for (const device_code of ['unknown', user_code, user_code.replace('-', ''), id])
       expect(await device.poll({ device_code })).toMatchObject(invalidGrant);
-    }
   });
 
   test('a poll without a device code gets invalid_request', async () => {
-    const response = await server.post('/connect/token', { ...screen, grant_type: deviceCodeGrant });
-    expect(await statusAndBody(response)).toMatchObject({ status: 400, error: 'invalid_request' });
+    const response = await server.token({ ...screen, grant_type: deviceCodeGrant });
+    expect(response).toMatchObject({ status: 400, error: 'invalid_request' });
   });
 });
 
 describe('after the user has denied the access', () => {
   test('every poll after the denial gets access_denied', async () => {
-    const codes = await device.start();
-    const browser = openBrowser(server);
-    await browser.send(await device.enter(codes.user_code, browser), {}, deny);
+    const { codes } = await device.decide(deny);
     for (let poll = 0; poll < 2; poll++) {
-      expect(await device.poll(codes)).toMatchObject({ status: 400, error: 'access_denied' });
+      expect(await device.poll(codes)).toMatchObject(denied);
       await device.passTime(5);
     }
   });
 
-  test('a user who denies on the consent page denies the device', async () => {
-    const codes = await device.start();
-    const browser = openBrowser(server);
-    const entered = await device.enter(codes.user_code, browser);
-    const signIn = await browser.send(entered, {}, 'Allow');
-    const consent = await browser.send(signIn, owner);
-    const page = await browser.send(consent, {}, deny);
+  test('a user who denies on the consent page, or cancels on the sign-in page, denies the device', async () => {
+    const atConsent = await device.decide(allow);
+    const consent = await atConsent.browser.send(atConsent.page, owner);
+    const page = await atConsent.browser.send(consent, {}, deny);
     expect(page.title).toMatch(/^The device is not connected/);
-    expect(await device.poll(codes)).toMatchObject({ status: 400, error: 'access_denied' });
-  });
-
-  test('a user who cancels on the sign-in page denies the device', async () => {
-    const codes = await device.start();
-    const browser = openBrowser(server);
-    const signIn = await browser.send(await device.enter(codes.user_code, browser), {}, 'Allow');
-    await browser.send(signIn, {}, 'Cancel');
-    expect(await device.poll(codes)).toMatchObject({ status: 400, error: 'access_denied' });
+    expect(await device.poll(atConsent.codes)).toMatchObject(denied);
+    const atSignIn = await device.decide(allow);
+    await atSignIn.browser.send(atSignIn.page, {}, 'Cancel');
+    expect(await device.poll(atSignIn.codes)).toMatchObject(denied);
   });
 });
 
@@ -181,11 +173,9 @@ describe('after the user has allowed the access', () => {
     const tokens = await device.poll(codes, { form: standardClient });
     expect(Object.keys(tokens).sort()).toEqual(['access_token', 'expires_in', 'scope', 'status', 'token_type']);
 
-    const declined = await device.start({ ...standardClient, scope: `${scopes.play} offline_access` });
-    const browser = openBrowser(server);
-    const entered = await browser.send(await device.enter(declined.user_code, browser), {}, 'Allow');
-    const consent = await browser.send(entered, owner);
-    await browser.send(consent, { scope: [scopes.play] }, 'Allow');
+    const form = { ...standardClient, scope: `${scopes.play} offline_access` };
+    const { codes: declined, browser, page } = await device.decide(allow, { form });
+    await browser.send(await browser.send(page, owner), { scope: [scopes.play] }, 'Allow');
     const tokensWithoutRefresh = await device.poll(declined, { form: standardClient });
     expect(tokensWithoutRefresh).toMatchObject({ status: 200, scope: scopes.play });
     expect(tokensWithoutRefresh.refresh_token).toBeUndefined();
@@ -241,12 +231,9 @@ describe('a device code that was used', () => {
   });
 
   test('of simultaneous polls at two instances, exactly one gets tokens, and they stay valid', async () => {
-    const { origin: otherOrigin } = await server.startInstance();
     const codes = await device.start();
     await device.connect(codes);
-    const polls = await Promise.all(
-      Array.from({ length: clients(32) }, (_, n) => device.poll(codes, n % 2 ? { at: otherOrigin } : {})),
-    );
+    const polls = await pollAtBoth(codes);
     const [issued, ...more] = polls.filter(({ status }) => status === 200);
     expect(more).toEqual([]);
     for (const { error } of polls.filter((poll) => poll !== issued))
@@ -307,13 +294,10 @@ describe('POST /connect/deviceauthorization', () => {
 
   test('a client that is not registered for the grant gets unauthorized_client', async () => {
     const web = basic('demo-web', 'demo-web-secret');
-    expect(await statusAndBody(await requestCodes({}, web))).toMatchObject({
-      status: 400,
-      error: 'unauthorized_client',
-    });
+    const unauthorized = { status: 400, error: 'unauthorized_client' };
+    expect(await statusAndBody(await requestCodes({}, web))).toMatchObject(unauthorized);
     const form = { grant_type: deviceCodeGrant, device_code: 'x' };
-    const response = await server.post('/connect/token', form, web);
-    expect(await statusAndBody(response)).toMatchObject({ status: 400, error: 'unauthorized_client' });
+    expect(await server.token(form, web)).toMatchObject(unauthorized);
   });
 
   test('a client that cannot authenticate gets 401 invalid_client', async () => {
@@ -332,10 +316,8 @@ describe('POST /connect/deviceauthorization', () => {
     ['a scope that the client may not have', scopes.bookings],
     ['a scope of the openid family without openid', `profile ${scopes.play}`],
   ])('a request with %s gets invalid_scope', async (_title, scope) => {
-    expect(await statusAndBody(await requestCodes({ ...screen, scope }))).toMatchObject({
-      status: 400,
-      error: 'invalid_scope',
-    });
+    const refused = await statusAndBody(await requestCodes({ ...screen, scope }));
+    expect(refused).toMatchObject({ status: 400, error: 'invalid_scope' });
   });
 
   test('the parameter scope may contain repeated spaces', async () => {
@@ -353,31 +335,18 @@ describe('POST /connect/deviceauthorization', () => {
 test('the log contains no device code and no user code, and the database contains no device code', async () => {
   const { device_code, user_code } = await device.start();
   await fetch(`${server.origin}/device?user_code=${user_code}`);
-  const { rows } = await server.db.raw('select * from oidc_artifact');
-  expect(JSON.stringify(rows)).not.toContain(device_code);
+  expect(JSON.stringify(await server.db('oidc_artifact'))).not.toContain(device_code);
   expect(server.log.join('\n')).not.toContain(device_code);
   expect(server.log.join('\n')).not.toContain(user_code);
 });
 
-interface Event {
-  readonly kind: string;
-  readonly account: string | null;
-  readonly client: string | null;
-  readonly detail: Record<string, unknown>;
-}
-
 /** Returns the audit events that `work` causes, except the events of a sign-in. */
-async function eventsOf(work: () => Promise<unknown>): Promise<readonly Event[]> {
+async function eventsOf(work: () => Promise<unknown>) {
   await server.auth.waitUntilIdle();
-  const { rows } = await server.db.raw('select coalesce(max(id), 0) as last from audit_event');
+  await server.db('audit_event').delete();
   await work();
   await server.auth.waitUntilIdle();
-  const found = await server.db.raw(
-    `select kind, account_id as account, client_id as client, detail from audit_event
-      where id > ? and kind not like 'sign-in.%' order by id`,
-    [rows[0].last],
-  );
-  return found.rows;
+  return server.db('audit_event').whereNot('kind', 'like', 'sign-in.%').orderBy('id');
 }
 
 const metrics = async () => (await fetch(`${server.origin}/metrics`)).text();
@@ -401,21 +370,18 @@ test('the events of a connected device are its request, its consent, its decisio
     'token.issued',
   ]);
   const [started, , connected, issued] = events;
-  expect(started).toMatchObject({ client: 'demo-screen', account: null, detail: { scope: screenScope } });
-  expect(connected).toMatchObject({ client: 'demo-screen', account: 'acc-player', detail: { scope: screenScope } });
-  expect(issued).toMatchObject({ account: 'acc-player', detail: { grantType: deviceCodeGrant, scope: screenScope } });
+  const [client_id, account_id, detail] = ['demo-screen', 'acc-player', { scope: screenScope }];
+  expect(started).toMatchObject({ client_id, account_id: null, detail });
+  expect(connected).toMatchObject({ client_id, account_id, detail });
+  expect(issued).toMatchObject({ account_id, detail: { ...detail, grantType: deviceCodeGrant } });
   expect(await metrics()).toMatch(
     /auth_tokens_total\{[^}]*grant_type="urn:ietf:params:oauth:grant-type:device_code",outcome="issued"[^}]*\} [1-9]/,
   );
 });
 
 test('the audit trail contains denied devices and wrong codes', async () => {
-  const denied = await eventsOf(async () => {
-    const codes = await device.start();
-    const browser = openBrowser(server);
-    await browser.send(await device.enter(codes.user_code, browser), {}, deny);
-  });
-  expect(denied.map(({ kind }) => kind)).toEqual(['device-authorization.started', 'device.denied']);
+  const events = await eventsOf(() => device.decide(deny));
+  expect(events.map(({ kind }) => kind)).toEqual(['device-authorization.started', 'device.denied']);
   // No device has this code.
   const wrongCode = await eventsOf(() => device.enter('BCDF-GHJK'));
   expect(wrongCode.map(({ kind }) => kind)).toEqual(['device-code.refused']);

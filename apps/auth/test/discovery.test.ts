@@ -106,7 +106,11 @@ describe('discovery', () => {
     expect(response.headers.get('cache-control')).toBe('public, max-age=15');
     const { keys } = (await response.json()) as { keys: Record<string, string>[] };
     expect(keys.map(({ alg }) => alg).sort()).toEqual(['ES256', 'RS256']);
-    for (const key of keys) for (const secret of ['d', 'p', 'q', 'k']) expect(key).not.toHaveProperty(secret);
+    expect(new Set(keys.map(({ kid }) => kid)).size).toBe(2);
+    for (const key of keys) {
+      expect(key).toMatchObject({ kid: expect.any(String), kty: expect.any(String), use: 'sig' });
+      for (const secret of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']) expect(key).not.toHaveProperty(secret);
+    }
   });
 });
 
@@ -270,6 +274,11 @@ describe('methods and paths that do not exist', () => {
     expect(response.headers.get('allow')).toBe(allow);
     expect(await statusAndBody(response)).toMatchObject({ status: 405, error: 'invalid_request' });
   });
+
+  test.each(['/management/facilities', '/management/openapi.json', '/Management/audit'])(
+    'without MANAGEMENT=on, there is no %s',
+    async (path) => expect((await get(path)).status).toBe(404),
+  );
 });
 
 describe('health', () => {

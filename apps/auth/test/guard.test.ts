@@ -1,7 +1,7 @@
 // Tests how failed sign-ins slow down and lock out further sign-ins (docs/behaviour-auth.md, "Sign-in protection").
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { openFormBrowser } from '@bay-booking/testkit/form-browser';
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 
 // With low limits, few failed sign-ins lead to a lockout. Without the slow-down, the tests take less time.
@@ -14,40 +14,30 @@ beforeAll(async () => {
 
 const password = 'demo-player-pass';
 const username = 'player@example.com';
+const passwordGrant = { grant_type: 'password', client_id: 'demo-native', scope: scopes.play };
 
 /** Signs in with the grant type password, from this IP address. Returns the status, Retry-After and the body. */
 async function signInByGrant(name: string, secret: string, address: string, at = server.origin) {
   const response = await fetch(`${at}/connect/token`, {
     method: 'POST',
     headers: { 'X-Forwarded-For': address },
-    body: new URLSearchParams({
-      grant_type: 'password',
-      client_id: 'demo-native',
-      scope: scopes.play,
-      username: name,
-      password: secret,
-    }),
+    body: new URLSearchParams({ ...passwordGrant, username: name, password: secret }),
   });
-  return { retryAfter: response.headers.get('retry-after'), ...(await statusAndBody(response)) } as Record<
-    string,
-    unknown
-  >;
+  return Object.assign(await statusAndBody(response), { retryAfter: response.headers.get('retry-after') });
 }
 
 async function signInByPage(name: string, secret: string, address: string) {
   const browser = openFormBrowser([server.origin], { 'X-Forwarded-For': address });
   // After a successful sign-in, `return` leads to a simple page with the status 200.
-  return browser.send(await browser.open(`${server.origin}/sign-in?return=/signed-out`), {
-    username: name,
-    password: secret,
-  });
+  return browser.submit('/sign-in?return=/signed-out', { username: name, password: secret });
 }
 
 /** Sends several sign-ins with a wrong password for one user name, each from another IP address of `network`. */
 const failSignIns = async (times: number, name: string, network: string) => {
   for (let n = 1; n <= times; n++) await signInByGrant(name, 'wrong', `${network}.${n}`);
 };
-const resetCounts = () => server.db.raw('delete from guard_count');
+const resetCounts = () => server.db('guard_count').delete();
+beforeEach(resetCounts);
 
 test('a client cannot choose its IP address in front of the one that the proxy adds', async () => {
   for (let n = 0; n < 12; n++) await signInByGrant(`nobody-${n}`, 'wrong', `192.0.2.${n}, 198.51.100.200`);
@@ -57,7 +47,6 @@ test('a client cannot choose its IP address in front of the one that the proxy a
 
 describe('repeated failed sign-ins', () => {
   test('an account is locked for the grant type password at every instance, even with the right password', async () => {
-    await resetCounts();
     await failSignIns(5, username, '198.51.100');
     for (const at of [server.origin, otherInstance.origin]) {
       const response = await signInByGrant(username, password, '203.0.113.9', at);
@@ -67,7 +56,6 @@ describe('repeated failed sign-ins', () => {
   });
 
   test('an account is locked on the sign-in page', async () => {
-    await resetCounts();
     await failSignIns(4, username, '198.51.100');
     expect((await signInByPage(username, 'wrong', '203.0.113.1')).status).toBe(400);
     const page = await signInByPage(username, password, '203.0.113.2');
@@ -82,7 +70,6 @@ describe('repeated failed sign-ins', () => {
   ])('%s and another spelling are one account, with one count of failed sign-ins', async (registered, spelling) => {
     await server.load({ accounts: [{ id: 'acc-spelled', username: `x${registered}`, password }] });
     const [first, second] = [`x${registered}`, `x${spelling.trimStart()}`];
-    await resetCounts();
     expect(await signInByGrant(second, password, '203.0.113.9')).toMatchObject({ status: 200 });
     await failSignIns(3, second, '198.51.100');
     await failSignIns(2, first, '198.51.101');
@@ -91,14 +78,12 @@ describe('repeated failed sign-ins', () => {
   });
 
   test('an account is unlocked when the time of the lockout has passed', async () => {
-    await resetCounts();
     await failSignIns(5, username, '198.51.100');
     await server.db.raw('update guard_count set expire = ?', [Date.now() - 1]);
     expect(await signInByGrant(username, password, '203.0.113.9')).toMatchObject({ status: 200 });
   });
 
   test('a successful sign-in resets the count of failed sign-ins', async () => {
-    await resetCounts();
     await failSignIns(4, username, '198.51.100');
     expect(await signInByGrant(username, password, '203.0.113.9')).toMatchObject({ status: 200 });
     await failSignIns(4, username, '198.51.101');
@@ -106,13 +91,10 @@ describe('repeated failed sign-ins', () => {
   });
 
   test('of 16 parallel attempts, at most five learn that the password is wrong', async () => {
-    await resetCounts();
-    const guesses = await Promise.all(
-      Array.from({ length: 16 }, (_, n) =>
-        // Every second attempt goes to the other instance.
-        signInByGrant(username, 'wrong', `198.51.100.${n}`, n % 2 ? server.origin : otherInstance.origin),
-      ),
-    );
+    // Every second attempt goes to the other instance.
+    const guess = (_: unknown, n: number) =>
+      signInByGrant(username, 'wrong', `198.51.100.${n}`, n % 2 ? server.origin : otherInstance.origin);
+    const guesses = await Promise.all(Array.from({ length: 16 }, guess));
     const rejectedPasswords = guesses.filter(({ status }) => status === 400);
     expect(rejectedPasswords.length).toBeLessThanOrEqual(5);
     expect(guesses.every(({ status }) => status === 400 || status === 429)).toBe(true);
@@ -124,7 +106,6 @@ describe('whether an account exists', () => {
     html.replace(/name="csrf" value="[^"]*"/g, '').replaceAll(name, 'X');
 
   test('sign-in responses do not reveal whether an account exists, before and during the lockout', async () => {
-    await resetCounts();
     const unknown = 'nobody@example.com';
     // Five failures lock a name, so the last two attempts happen during the lockout.
     for (let n = 1; n <= 7; n++) {
@@ -136,15 +117,11 @@ describe('whether an account exists', () => {
       expect({ ...ofKnown, retryAfter: null }).toEqual({ ...ofUnknown, retryAfter: null });
       expect(ofKnown.retryAfter === null).toBe(ofUnknown.retryAfter === null);
     }
-    const [knownPage, unknownPage] = await Promise.all([
-      signInByPage(username, 'wrong', '203.0.113.3'),
-      signInByPage(unknown, 'wrong', '203.0.113.4'),
-    ]);
-    expect(withoutName(knownPage.html, username)).toBe(withoutName(unknownPage.html, unknown));
+    const pageFor = async (name: string) => withoutName((await signInByPage(name, 'wrong', '203.0.113.3')).html, name);
+    expect(await pageFor(username)).toBe(await pageFor(unknown));
   });
 
   test('the sign-in page shows the same error for unknown, disabled and service accounts', async () => {
-    await resetCounts();
     await server.load({ accounts: [{ id: 'acc-gone', username: 'gone@example.com', disabled: true }] });
     const errorFor = async (name: string) => withoutName((await signInByPage(name, 'wrong', '203.0.113.5')).html, name);
     const unknown = await errorFor('nobody@example.com');
@@ -155,14 +132,12 @@ describe('whether an account exists', () => {
     ['PL\0AYER@EXAMPLE.COM ', 'player@example.com'],
     ['i\u03a3@é.example', 'i\u03c2@xn--9ca.example'],
   ])('a lockout does not reveal whether an account exists if attempts use two spellings of %j', async (name, other) => {
-    await resetCounts();
     await failSignIns(5, name, '198.51.100');
     expect(await signInByGrant(other, 'wrong', '198.51.100.99')).toMatchObject({ status: 429 });
   });
 
   test('the response time of a failed sign-in does not reveal whether the account exists', async () => {
     const measure = async (name: string): Promise<number> => {
-      await resetCounts();
       const started = performance.now();
       await signInByGrant(name, 'wrong', '198.51.100.1');
       return performance.now() - started;
@@ -186,7 +161,7 @@ describe('whether an account exists', () => {
   test('the page for a password reset does not reveal whether an account exists', async () => {
     const requestReset = async (name: string) => {
       const browser = openFormBrowser([server.origin]);
-      const page = await browser.send(await browser.open(`${server.origin}/reset-password`), { username: name });
+      const page = await browser.submit('/reset-password', { username: name });
       return { status: page.status, html: page.html.replaceAll(name, 'X') };
     };
     expect(await requestReset(username)).toEqual(await requestReset('nobody@example.com'));
@@ -198,25 +173,22 @@ describe('a browser in which the account has signed in before', () => {
   /** Signs in and out in a new browser, which the server then knows. */
   const openKnownBrowser = async () => {
     const browser = openFormBrowser([server.origin], { 'X-Forwarded-For': '203.0.113.20' });
-    await browser.send(await browser.open(server.origin + signInForm), { username, password });
-    await browser.send(await browser.open(`${server.origin}/account`), {}, 'Sign out');
+    await browser.submit(signInForm, { username, password });
+    await browser.submit('/account', {}, 'Sign out');
     return browser;
   };
 
   test('a known browser is not locked out by failed sign-ins in other browsers', async () => {
-    await resetCounts();
     const browser = await openKnownBrowser();
     await failSignIns(5, username, '198.51.100');
     expect((await signInByPage(username, password, '203.0.113.21')).status).toBe(429);
-    const page = await browser.send(await browser.open(server.origin + signInForm), { username, password });
+    const page = await browser.submit(signInForm, { username, password });
     expect(page.status).toBe(200);
   });
 
   test('a known browser is locked out by its own failed sign-ins, until the time of the lockout has passed', async () => {
-    await resetCounts();
     const browser = await openKnownBrowser();
-    const attempt = async (secret: string) =>
-      (await browser.send(await browser.open(server.origin + signInForm), { username, password: secret })).status;
+    const attempt = async (secret: string) => (await browser.submit(signInForm, { username, password: secret })).status;
     for (let n = 0; n < 5; n++) expect(await attempt('wrong')).toBe(400);
     expect(await attempt(password)).toBe(429);
     expect((await signInByPage(username, password, '203.0.113.22')).status).toBe(200);
@@ -225,27 +197,23 @@ describe('a browser in which the account has signed in before', () => {
   });
 
   test('a known browser has its own count only for the account that has signed in', async () => {
-    await resetCounts();
     const browser = await openKnownBrowser();
     await failSignIns(5, 'owner@north.example', '198.51.100');
     const form = { username: 'owner@north.example', password: 'demo-owner-pass' };
-    expect((await browser.send(await browser.open(server.origin + signInForm), form)).status).toBe(429);
+    expect((await browser.submit(signInForm, form)).status).toBe(429);
   });
 });
 
 describe('failed sign-ins from one IP address', () => {
   test('failures with many user names lock the /64 network of an IPv6 address', async () => {
-    await resetCounts();
     for (let n = 1; n <= 12; n++) await signInByGrant(`nobody${n}@example.com`, 'wrong', `2001:db8:1:2::${n}`);
     expect(await signInByGrant(username, password, '2001:db8:1:2:ffff::1')).toMatchObject({ status: 429 });
     expect(await signInByGrant(username, password, '2001:db8:1:3::1')).toMatchObject({ status: 200 });
   });
 
   test('successful sign-ins do not lock an address, because many users can share one address', async () => {
-    await resetCounts();
-    const responses = await Promise.all(
-      Array.from({ length: 16 }, () => signInByGrant(username, password, '192.0.2.1')),
-    );
+    const signIn = () => signInByGrant(username, password, '192.0.2.1');
+    const responses = await Promise.all(Array.from({ length: 16 }, signIn));
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
   });
 });
@@ -267,9 +235,7 @@ test('with a delay of 150 ms, the fifth sign-in waits for 300 ms, because four h
 test('an unknown user name is not stored, because users sometimes type a password into that field', async () => {
   await signInByGrant('hunter2-typed-in-the-wrong-field', 'wrong', '192.0.2.77');
   await server.auth.waitUntilIdle();
-  const { rows } = await server.db.raw(
-    'select (select json_agg(g) from guard_count g) as counts, (select json_agg(a) from audit_event a) as events',
-  );
-  expect(JSON.stringify(rows)).not.toContain('hunter2');
+  const stored = [await server.db('guard_count'), await server.db('audit_event')];
+  expect(JSON.stringify(stored)).not.toContain('hunter2');
   expect(server.log.join('\n')).not.toContain('hunter2');
 });

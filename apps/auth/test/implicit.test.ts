@@ -107,7 +107,7 @@ describe('response_type=token', () => {
 
   test('a user who cancels on the sign-in page causes access_denied in the fragment', async () => {
     const browser = openBrowser(server);
-    const page = await browser.send(await browser.open(authorizeUrl(server, request())), {}, 'Cancel');
+    const page = await browser.submit(authorizeUrl(server, request()), {}, 'Cancel');
     expect(page.url.search).toBe('');
     expect(redirectParameters(page)).toMatchObject({ error: 'access_denied', state: 'st-1' });
   });

@@ -3,12 +3,12 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, linkTo, type Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { encryptionKey, scopes, startAuthServer } from './auth-server.ts';
 import { confirmAddresses, mailCodeFor, setUpApp } from './factors-fixture.ts';
-import { authorizeUrl, exchangeCode, redirectParameters, signInAndConsent, webRequest } from './flows.ts';
+import { authorizeUrl, exchangeCode, openBrowser, redirectParameters, signInAndConsent, webRequest } from './flows.ts';
 import { createSoftAuthenticator } from './soft-authenticator.ts';
 import { password, registerUser, signInUser } from './test-users.ts';
 
@@ -20,7 +20,7 @@ async function registerPasskeyUser(options: { isVerified?: boolean; counter?: nu
   const user = await registerUser(server);
   const authenticator = createSoftAuthenticator(server.origin);
   await confirmAddresses(server);
-  const form = await user.browser.open(`${server.origin}/account/security/passkey`);
+  const form = await user.browser.open('/account/security/passkey');
   const mailCode = await mailCodeFor(server, form);
   const passkey = await authenticator.create(form, options);
   const page = await user.browser.send(form, { name: 'My phone', passkey, ...mailCode });
@@ -28,10 +28,20 @@ async function registerPasskeyUser(options: { isVerified?: boolean; counter?: nu
   return { ...user, authenticator, recoveryCodes };
 }
 
+/** Opens the page and answers its challenge. Returns the page that follows. */
+async function usePasskey(
+  browser: FormBrowser,
+  authenticator: ReturnType<typeof createSoftAuthenticator>,
+  { path = '/sign-in', ...options }: { path?: string; isVerified?: boolean; counter?: number } = {},
+): Promise<Page> {
+  const form = await browser.open(path);
+  return browser.send(form, { passkey: await authenticator.get(form, options) });
+}
+
 describe('a passkey with user verification', () => {
   test('signs in alone, as two factors and without a further prompt', async () => {
     const { authenticator, username } = await registerPasskeyUser();
-    const browser = openFormBrowser([server.origin]);
+    const browser = openBrowser(server);
     const request = { ...webRequest, scope: `openid ${scopes.play}`, acr_values: '2' };
     const form = await browser.open(authorizeUrl(server, request));
     expect(form.html).toContain('autocomplete="username webauthn"');
@@ -40,16 +50,16 @@ describe('a passkey with user verification', () => {
     const { code } = redirectParameters(await signInAndConsent(browser, consent));
     const body = await exchangeCode(server, code);
     expect(decodeJwt(String(body.id_token))).toMatchObject({ amr: ['pop', 'mfa'], acr: '2' });
-    expect((await browser.open(`${server.origin}/account`)).html).toContain(username);
+    expect((await browser.open('/account')).html).toContain(username);
   });
 
   test('works once for each challenge, and not with the challenge of another page', async () => {
     const { authenticator } = await registerPasskeyUser();
-    const [first, second] = [openFormBrowser([server.origin]), openFormBrowser([server.origin])];
-    const form = await first.open(`${server.origin}/sign-in`);
+    const [first, second] = [openBrowser(server), openBrowser(server)];
+    const form = await first.open('/sign-in');
     const response = await authenticator.get(form);
     expect((await first.send(form, { passkey: response })).url.pathname).toBe('/account');
-    const other = await second.open(`${server.origin}/sign-in`);
+    const other = await second.open('/sign-in');
     expect((await second.send(other, { passkey: response })).status).toBe(400);
     const stranger = createSoftAuthenticator(server.origin);
     expect((await second.send(other, { passkey: await stranger.get(other) })).status).toBe(400);
@@ -58,32 +68,23 @@ describe('a passkey with user verification', () => {
 
   test('a counter of 0 or a lower one does not lock the user out', async () => {
     const { authenticator } = await registerPasskeyUser({ counter: 7 });
-    for (const counter of [9, 3, 3, 0]) {
-      const browser = openFormBrowser([server.origin]);
-      const form = await browser.open(`${server.origin}/sign-in`);
-      expect((await browser.send(form, { passkey: await authenticator.get(form, { counter }) })).url.pathname).toBe(
-        '/account',
-      );
-    }
+    for (const counter of [9, 3, 3, 0])
+      expect((await usePasskey(openBrowser(server), authenticator, { counter })).url.pathname).toBe('/account');
   });
 
   test('confirms only the account that is signed in', async () => {
     const ann = await registerPasskeyUser();
     const ben = await registerPasskeyUser();
-    const form = await ann.browser.open(`${server.origin}/sign-in?again=1`);
-    expect((await ann.browser.send(form, { passkey: await ben.authenticator.get(form) })).status).toBe(400);
-    const again = await ann.browser.open(`${server.origin}/sign-in?again=1`);
-    expect((await ann.browser.send(again, { passkey: await ann.authenticator.get(again) })).url.pathname).toBe(
-      '/account',
-    );
+    const path = '/sign-in?again=1';
+    expect((await usePasskey(ann.browser, ben.authenticator, { path })).status).toBe(400);
+    expect((await usePasskey(ann.browser, ann.authenticator, { path })).url.pathname).toBe('/account');
   });
 });
 
 test('a passkey without user verification is one factor: it needs the password', async () => {
   const { authenticator, username } = await registerPasskeyUser({ isVerified: false });
-  const browser = openFormBrowser([server.origin]);
-  const form = await browser.open(`${server.origin}/sign-in`);
-  const refused = await browser.send(form, { passkey: await authenticator.get(form, { isVerified: false }) });
+  const browser = openBrowser(server);
+  const refused = await usePasskey(browser, authenticator, { isVerified: false });
   expect([refused.status, /did.+t verify you with a PIN/.test(refused.html)]).toEqual([400, true]);
   const asked = await browser.send(refused, { username, password });
   expect(asksForFactor(asked)).toBe(true);
@@ -106,23 +107,18 @@ test('after the password, the passkey or a recovery code is asked for', async ()
 
 test('passkeys are named, renamed and removed; the last one takes the recovery codes along', async () => {
   const { authenticator, browser, username } = await registerPasskeyUser();
-  const page = await browser.open(`${server.origin}/account/security`);
+  const page = await browser.open('/account/security');
   expect(page.html).toContain('My phone');
   const renamed = await browser.send(page, { name: 'Old phone' });
   expect(renamed.html).toContain('Old phone');
-  const question = await browser.open(renamed.links.find(({ text }) => text.startsWith('Remove'))?.href ?? '');
+  const question = await browser.open(linkTo(renamed, 'Remove'));
   expect(question.html).toContain('Old phone');
   const removed = await browser.send(question, {}, 'Remove');
   expect(removed.html).toContain('Passkey removed. You can delete it from your device too.');
   expect(removed.html).not.toContain('Old phone');
-  const { rows } = await server.db.raw(
-    'select count(*)::int as codes from recovery_code where account_id = (select id from account where username = ?)',
-    [username],
-  );
-  expect(rows).toEqual([{ codes: 0 }]);
-  const signIn = openFormBrowser([server.origin]);
-  const form = await signIn.open(`${server.origin}/sign-in`);
-  expect((await signIn.send(form, { passkey: await authenticator.get(form) })).status).toBe(400);
+  const { id } = await server.db('account').where({ username }).first();
+  expect(await server.db('recovery_code').where({ account_id: id })).toEqual([]);
+  expect((await usePasskey(openBrowser(server), authenticator)).status).toBe(400);
 });
 
 test('refused passkeys count in the guard, of the account and of the IP address', async () => {
@@ -133,12 +129,10 @@ test('refused passkeys count in the guard, of the account and of the IP address'
   const statuses: number[] = [];
   for (let n = 0; n < 11; n++) statuses.push(await second());
   expect([statuses[0], statuses.at(-1)]).toEqual([400, 429]);
-  const before = await server.db('guard_count').where('key', 'like', 'address:%').sum('points as n');
-  const other = openFormBrowser([server.origin]);
-  const page = await other.open(`${server.origin}/sign-in`);
-  expect((await other.send(page, { passkey: await stranger.get(page) })).status).toBe(400);
-  const after = await server.db('guard_count').where('key', 'like', 'address:%').sum('points as n');
-  expect(Number(after[0]?.n)).toBe(Number(before[0]?.n) + 1);
+  const countOfAddress = async () => (await server.db('guard_count').whereLike('key', 'address:%').first()).points;
+  const before = await countOfAddress();
+  expect((await usePasskey(openBrowser(server), stranger)).status).toBe(400);
+  expect(await countOfAddress()).toBe(before + 1);
   await server.db('guard_count').del();
 });
 
@@ -153,7 +147,7 @@ test('the command removes the factors, ends the sessions and mails the user', as
   const { stdout } = await run('reset-factors', username.toUpperCase());
   expect(stdout).toContain(`removed the second factors of ${username}`);
   expect(stdout).toContain('All second factors were removed in your account');
-  expect((await browser.open(`${server.origin}/account`)).title).toMatch(/^Sign in/);
+  expect((await browser.open('/account')).title).toMatch(/^Sign in/);
   expect((await signInUser(server, username)).account.url.pathname).toBe('/account');
   const events = await server.db('audit_event').where({ kind: 'factor.reset' });
   // The list of an operator's changes has only events with `operator`.

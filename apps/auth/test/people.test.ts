@@ -5,7 +5,7 @@ import { expect, test } from '@jest/globals';
 import { patForm, scopes } from './auth-server.ts';
 import { authorize, pkce, webCallback, webRequest } from './flows.ts';
 import { createKeyClient } from './key-client.ts';
-import { accountOf, filled, north, password, startPortal } from './portal-fixture.ts';
+import { accountOf, north, password, startPortal } from './portal-fixture.ts';
 
 const portal = useFixture(startPortal);
 const demoPat = 'demo-pat-north';
@@ -22,11 +22,9 @@ const tokenOf = async (id = demoPat, scope = scopes.read, headers: Record<string
 };
 const people = (token: string, headers: Record<string, string> = {}, facility = 'fac-north') =>
   fetch(portal.at(`/facilities/${facility}/people`), { headers: { Authorization: `Bearer ${token}`, ...headers } });
+type Lists = Record<'people' | 'clients', Record<string, unknown>[]>;
 const names = async () => {
-  const body = (await (await people(await tokenOf())).json()) as Record<
-    'people' | 'clients',
-    Record<string, unknown>[]
-  >;
+  const body = (await (await people(await tokenOf())).json()) as Lists;
   return {
     person: (name: string) => body.people.find(({ subject }) => subject === `acc-${name}`),
     client: (id: string) => body.clients.find(({ clientId }) => clientId === id),
@@ -38,8 +36,7 @@ const signInAt = async (client: string, name: string, scope: string) => {
   const { code } = await authorize(portal.server, { ...webRequest, client_id: client, scope }, { user });
   const form = { grant_type: 'authorization_code', code: String(code), redirect_uri: webCallback };
   const credentials = { client_id: client, client_secret: `${client}-secret`, code_verifier: pkce.verifier };
-  const body = await portal.server.token({ ...form, ...credentials });
-  return String(body.access_token);
+  return String((await portal.server.token({ ...form, ...credentials })).access_token);
 };
 
 test('a token of the facility gets the names of its members, service accounts, tokens and applications', async () => {
@@ -59,7 +56,7 @@ test('a token of the facility gets the names of its members, service accounts, t
   expect(response.status).toBe(200);
   expect(response.headers.get('cache-control')).toBe('private, max-age=60');
   expect(response.headers.get('access-control-allow-origin')).toBe('*');
-  const body = (await response.json()) as { people: unknown[]; clients: unknown[] };
+  const body = (await response.json()) as Lists;
   expect(body.people).toEqual(
     expect.arrayContaining([
       { subject: 'acc-owner', name: 'Name of owner', kind: 'user', role: 'owner', former: false },
@@ -91,9 +88,8 @@ test('everybody who left stays with their tokens, a deleted account as Former me
   );
   const both = ['fac-north', 'fac-south'];
   await portal.server.load({ clients: [patOf('pat-kept', 'mover'), patOf('pat-both', 'mover', { facilities: both })] });
-  const revokePath = `${north}/tokens/pat-both/revoke`;
-  const { browser, page } = await portal.signIn('owner', revokePath);
-  await browser.send(filled(page, '/revoke'), {});
+  const { browser, page } = await portal.signIn('owner', `${north}/tokens/pat-both/revoke`);
+  await browser.send(page, {}, { action: '/revoke' });
   await portal.addAccounts(accountOf('mover', { 'fac-south': 'bookings-manager' }, { kind: 'service' }));
   await portal.server.load({ clients: [patOf('pat-later', 'mover')] });
   const mover = { subject: 'acc-mover', name: 'mover@range.example', kind: 'service', role: null, former: true };
@@ -108,7 +104,7 @@ test('everybody who left stays with their tokens, a deleted account as Former me
 
   for (const name of ['leaver', 'mover']) {
     const { browser: leaver } = await portal.signIn(name);
-    await leaver.send(await leaver.open(portal.at('/account/delete')), {}, 'Delete the account');
+    await leaver.submit('/account/delete', {}, 'Delete the account');
   }
   const { person, client } = await names();
   expect(client('pat-kept')).toEqual({ clientId: 'pat-kept', name: 'Name of pat-kept', subject: 'acc-mover' });
@@ -129,7 +125,7 @@ test('each list has at most 2000 entries: members, who left last, and the newest
     select 'acc-south-bot', 'pat-old-' || n, 'Old', now() - make_interval(mins => n) from generate_series(1, 2001) n`);
   await portal.server.load({ clients: [patOf('pat-south', 'south-bot')] });
   const south = await tokenOf('pat-south');
-  const found = (await (await people(south, {}, 'fac-south')).json()) as Record<'people' | 'clients', object[]>;
+  const found = (await (await people(south, {}, 'fac-south')).json()) as Lists;
   expect([found.people.length, found.clients.length]).toEqual([2000, 2000]);
   const text = JSON.stringify(found);
   for (const id of ['acc-southerner', 'acc-old-1', 'pat-south', 'pat-old-1']) expect(text).toContain(`"${id}"`);

@@ -2,11 +2,11 @@
 // a 404 if the user must not find out that a facility or account exists. The last tests concern the
 // second factor that a facility can require.
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { type FormBrowser, fieldOf, type Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, fieldOf, linkTo, type Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { codeOf, forgetUsedCodes } from './factors-fixture.ts';
-import { accountOf, csrfTokenOf, filled, forged, north, password, startPortal } from './portal-fixture.ts';
+import { accountOf, north, password, startPortal } from './portal-fixture.ts';
 
 // portal-fixture.ts lists the accounts, such as `owner` (an owner of North Range) and `chain` (an owner of both
 // facilities). `north` is the path of North Range.
@@ -29,10 +29,8 @@ const formsOfNorth = [
   '/people/acc-staff/role',
   '/invitations/inv-x/resend',
 ].map((path) => north + path);
-const allMemberships = async () => {
-  const { rows } = await portal.server.db.raw('select facility_id, account_id, role from membership order by 1, 2');
-  return JSON.stringify(rows);
-};
+const allMemberships = () => portal.server.db('membership').orderBy(['facility_id', 'account_id']);
+const csrfTokenOf = (page: Page): string => fieldOf(page, 'csrf') ?? '';
 
 describe('the portal requires sign-in', () => {
   test.each(['/portal', north, `${north}/history?page=2`, '/portal/tokens/x/rotate', '/portal/no/such/page'])(
@@ -51,12 +49,12 @@ describe('the portal requires sign-in', () => {
       expect(response.status).toBe(303);
       expect(response.headers.get('location')).toMatch(/^\/sign-in\?return=%2Fportal/);
     }
-    expect(await allMemberships()).toBe(before);
+    expect(await allMemberships()).toEqual(before);
   });
 });
 
 test('the sign-in page names the portal and no facility', async () => {
-  const { html } = await portal.openBrowser().open(portal.at(north));
+  const { html } = await portal.openBrowser().open(north);
   expect(html).toContain('to continue to <strong>the portal</strong>');
   expect(html).not.toContain('North Range');
 });
@@ -64,11 +62,11 @@ test('the sign-in page names the portal and no facility', async () => {
 test('a player without a role reads how to get one, and sees nothing of any facility', async () => {
   const browser = portal.openBrowser();
   const player = { username: 'player@example.com', password: 'demo-player-pass' };
-  const page = await browser.send(await browser.open(portal.at('/portal')), player);
+  const page = await browser.submit('/portal', player);
   expect(page.status).toBe(403);
   expect(page.html).toContain('Ask its owner to invite');
   expect(page.html).not.toContain('North Range');
-  for (const path of pagesOfNorth) expect((await browser.open(portal.at(path))).status).toBe(404);
+  for (const path of pagesOfNorth) expect((await browser.open(path)).status).toBe(404);
 });
 
 test.each(['nobody', 'southerner', 'bot', 'south-bot'])(
@@ -76,41 +74,34 @@ test.each(['nobody', 'southerner', 'bot', 'south-bot'])(
   async (name) => {
     const { browser, page } = await portal.signIn(name);
     const before = await allMemberships();
-    const nowhere = await browser.open(portal.at('/portal/facilities/fac-nowhere'));
+    const nowhere = await browser.open('/portal/facilities/fac-nowhere');
     expect(nowhere.title).toMatch(/^Page not found/);
     for (const path of pagesOfNorth) {
-      const response = await browser.open(portal.at(path));
+      const response = await browser.open(path);
       expect(response.status).toBe(404);
       // The page is the same as for a facility that does not exist.
       expect(response.title).toBe(nowhere.title);
     }
-    const csrf = fieldOf(page, 'csrf') as string;
-    for (const path of formsOfNorth) {
-      const response = await browser.send(forged(page, path, { csrf, email: 'x@range.example', role: 'staff' }), {});
-      expect(response.status).toBe(404);
-    }
-    expect(await allMemberships()).toBe(before);
+    const form = { csrf: csrfTokenOf(page), email: 'x@range.example', role: 'staff' };
+    for (const path of formsOfNorth) expect((await browser.post(path, form)).status).toBe(404);
+    expect(await allMemberships()).toEqual(before);
   },
 );
 
 test('an owner of one facility cannot change another one', async () => {
   const { browser, page } = await portal.signIn('owner', north);
-  const csrf = csrfTokenOf(page, '/invitations');
-  // `forged` creates a form that none of our pages has.
-  const revokeAt = (facility: string) =>
-    browser.send(forged(page, `${facility}/people/acc-south-bot/revoke`, { csrf }), {});
-  expect((await revokeAt('/portal/facilities/fac-south')).status).toBe(404);
-  // The path names the facility of the owner, and a member of another facility.
-  expect((await revokeAt(north)).status).toBe(404);
+  // The second path names the facility of the owner, and a member of another facility.
+  for (const facility of ['/portal/facilities/fac-south', north]) {
+    const path = `${facility}/people/acc-south-bot/revoke`;
+    expect((await browser.post(path, { csrf: csrfTokenOf(page) })).status).toBe(404);
+  }
 });
 
 test('an owner cannot create a personal access token, because only service accounts have them', async () => {
   const { browser, page } = await portal.signIn('owner', north);
-  const csrf = csrfTokenOf(page, '/invitations');
-  const response = await browser.send(forged(page, '/portal/tokens', { csrf, name: 'Mine', expiresInDays: '30' }), {});
-  expect(response.status).toBe(404);
-  const { rows } = await portal.server.db.raw("select 1 from client where account_id = 'acc-owner'");
-  expect(rows).toEqual([]);
+  const form = { csrf: csrfTokenOf(page), name: 'Mine', expiresInDays: '30' };
+  expect((await browser.post('/portal/tokens', form)).status).toBe(404);
+  expect(await portal.server.db('client').where({ account_id: 'acc-owner' })).toEqual([]);
 });
 
 describe('the CSRF protection of the portal', () => {
@@ -118,35 +109,29 @@ describe('the CSRF protection of the portal', () => {
     ['no CSRF token', ''],
     ['a guessed CSRF token', 'AAAA'],
   ])('a form with %s gets 403', async (_title, csrf) => {
-    const { browser, page } = await portal.signIn('owner', north);
+    const { browser } = await portal.signIn('owner', north);
     const before = await allMemberships();
-    for (const path of formsOfNorth) {
-      const response = await browser.send(forged(page, path, { csrf, email: 'x@range.example' }), {});
-      expect(response.status).toBe(403);
-    }
+    for (const path of formsOfNorth)
+      expect((await browser.post(path, { csrf, email: 'x@range.example' })).status).toBe(403);
     const bot = await portal.signIn('bot');
-    const form = forged(bot.page, '/portal/tokens', { csrf, name: 'x', expiresInDays: '1' });
-    expect((await bot.browser.send(form, {})).status).toBe(403);
-    expect(await allMemberships()).toBe(before);
+    expect((await bot.browser.post('/portal/tokens', { csrf, name: 'x', expiresInDays: '1' })).status).toBe(403);
+    expect(await allMemberships()).toEqual(before);
   });
 
   test('a form with the CSRF token of another user gets 403', async () => {
-    const { browser, page } = await portal.signIn('owner', north);
+    const { browser } = await portal.signIn('owner', north);
     const partner = await portal.signIn('partner', north);
-    const csrf = csrfTokenOf(partner.page, '/invitations');
-    const form = forged(page, `${north}/invitations`, { csrf, email: 'x@range.example' });
-    expect((await browser.send(form, {})).status).toBe(403);
+    const form = { csrf: csrfTokenOf(partner.page), email: 'x@range.example' };
+    expect((await browser.post(`${north}/invitations`, form)).status).toBe(403);
   });
 
   test('a form with a CSRF token that was issued before the user signed out gets 403', async () => {
     const { browser, page } = await portal.signIn('owner', north);
-    const csrf = csrfTokenOf(page, '/invitations');
-    const signedOut = await browser.send(filled(page, '/sign-out'), {});
+    const form = { csrf: csrfTokenOf(page), email: 'x@range.example' };
+    const signedOut = await browser.send(page, {}, { action: '/sign-out' });
     expect(signedOut.title).toMatch(/^You are signed out/);
-    const signIn = await browser.open(portal.at('/portal'));
-    const home = await browser.send(signIn, { username: 'owner@range.example', password });
-    const form = forged(home, `${north}/invitations`, { csrf, email: 'x@range.example' });
-    expect((await browser.send(form, {})).status).toBe(403);
+    await browser.submit('/portal', { username: 'owner@range.example', password });
+    expect((await browser.post(`${north}/invitations`, form)).status).toBe(403);
   });
 });
 
@@ -154,15 +139,11 @@ describe('idle and ended sessions', () => {
   test('the form of an idle session changes nothing, and shows the input again after a new sign-in', async () => {
     const { browser, page } = await portal.signIn('owner', north);
     await portal.ageSession('owner', idleMinutes);
-    for (const path of ['/portal', north, `${north}/people/acc-bot/revoke`]) {
-      const response = await browser.open(portal.at(path));
-      expect(response.title).toMatch(/^Sign in/);
-    }
-    const typed = filled(page, '/invitations', { email: 'kept@range.example', role: 'staff' });
-    const again = await browser.send(typed, {});
+    for (const path of ['/portal', north, `${north}/people/acc-bot/revoke`])
+      expect((await browser.open(path)).title).toMatch(/^Sign in/);
+    const again = await browser.send(page, { email: 'kept@range.example', role: 'staff' });
     expect(again.title).toMatch(/^Sign in/);
-    const { rows } = await portal.server.db.raw("select 1 from invitation where email = 'kept@range.example'");
-    expect(rows).toEqual([]);
+    expect(await portal.server.db('invitation').where({ email: 'kept@range.example' })).toEqual([]);
     const back = await browser.send(again, { username: 'owner@range.example', password });
     expect(back.url.pathname).toBe(north);
     expect(fieldOf(back, 'email')).toBe('kept@range.example');
@@ -172,8 +153,8 @@ describe('idle and ended sessions', () => {
   test('the session of a disabled account ends', async () => {
     await portal.addAccounts(accountOf('fired', { 'fac-north': 'staff' }));
     const { browser } = await portal.signIn('fired', north);
-    await portal.server.db.raw("update account set disabled_at = now() where id = 'acc-fired'");
-    expect((await browser.open(portal.at(north))).title).toMatch(/^Sign in/);
+    await portal.server.db('account').where({ id: 'acc-fired' }).update({ disabled_at: new Date() });
+    expect((await browser.open(north)).title).toMatch(/^Sign in/);
   });
 });
 
@@ -186,7 +167,7 @@ test.each([
   '/portal/nowhere',
 ])('the path %s gives 404', async (path) => {
   const { browser } = await portal.signIn('owner', north);
-  expect((await browser.open(portal.at(path))).status).toBe(404);
+  expect((await browser.open(path)).status).toBe(404);
 });
 
 test('a path that cannot be decoded gives a page with status 400', async () => {
@@ -206,8 +187,8 @@ describe('second factors at a facility (docs/sign-in-security.md)', () => {
     await portal.server.load({
       facilities: [{ id, name: `Range ${count}` }],
       accounts: [
-        accountOf(names.owner, { [id]: 'owner' }, { kind: 'user' }),
-        accountOf(names.staff, { [id]: 'staff' }, { kind: 'user' }),
+        accountOf(names.owner, { [id]: 'owner' }),
+        accountOf(names.staff, { [id]: 'staff' }),
         accountOf(names.bot, { [id]: 'bookings-manager' }, { kind: 'service' }),
       ],
     });
@@ -215,14 +196,14 @@ describe('second factors at a facility (docs/sign-in-security.md)', () => {
 
   const asksForSetUp = ({ url }: Page): boolean => url.pathname === '/account/security';
   const setRule = (browser: FormBrowser, page: Page, requireSecondFactor: readonly string[]) =>
-    browser.send(filled(page, '/second-factor'), { requireSecondFactor });
+    browser.send(page, { requireSecondFactor }, { action: '/second-factor' });
 
   /** Signs in as an owner with an authenticator app, and requires a second factor. */
   async function requireSecondFactor() {
     const { browser } = await portal.signIn(names.owner, facility);
     const { secret } = await portal.setUpApp(browser);
     await forgetUsedCodes(portal.server);
-    const page = await setRule(browser, await browser.open(portal.at(facility)), ['yes']);
+    const page = await setRule(browser, await browser.open(facility), ['yes']);
     expect(page.html).toContain('Everybody here now needs a second factor');
     return { browser, page, secret };
   }
@@ -236,46 +217,38 @@ describe('second factors at a facility (docs/sign-in-security.md)', () => {
     test('members without one must set one up before any page of the facility, and then return to it', async () => {
       await requireSecondFactor();
       const { browser, page } = await portal.signIn(names.staff, facility);
-      for (const path of ['', '/history', `/people/acc-${names.bot}/revoke`]) {
-        expect(asksForSetUp(await browser.open(portal.at(facility + path)))).toBe(true);
-      }
-      const link = page.links.find(({ text }) => text.includes('Set up an authenticator app'))?.href;
-      const { page: codes } = await portal.setUpApp(browser, link);
-      const next = codes.links.find(({ text }) => text.includes('saved'))?.href ?? '';
-      expect((await browser.open(next)).url.pathname).toBe(facility);
+      for (const path of ['', '/history', `/people/acc-${names.bot}/revoke`])
+        expect(asksForSetUp(await browser.open(facility + path))).toBe(true);
+      const { page: codes } = await portal.setUpApp(browser, linkTo(page, 'Set up an authenticator app'));
+      expect((await browser.open(linkTo(codes, 'saved'))).url.pathname).toBe(facility);
     });
 
     test('a service account too, before it sees or creates tokens', async () => {
       await requireSecondFactor();
       const { browser, page } = await portal.signIn(names.bot, '/portal');
       expect(asksForSetUp(page)).toBe(true);
-      const { page: codes } = await portal.setUpApp(
-        browser,
-        page.links.find(({ text }) => text.includes('Set up an authenticator app'))?.href,
-      );
-      const tokens = await browser.open(codes.links.find(({ text }) => text.includes('saved'))?.href ?? '');
-      const created = await browser.send(tokens, { name: 'Till', expiresInDays: '30' });
+      const { page: codes } = await portal.setUpApp(browser, linkTo(page, 'Set up an authenticator app'));
+      const created = await browser.submit(linkTo(codes, 'saved'), { name: 'Till', expiresInDays: '30' });
       expect(created.title).toMatch(/^Till is created/);
     });
 
     test('changes need both factors within ten minutes; pages do not', async () => {
       const { browser, secret } = await requireSecondFactor();
       await portal.ageSession(names.owner, 11);
-      const page = await browser.open(portal.at(facility));
+      const page = await browser.open(facility);
       expect(page.url.pathname).toBe(facility);
       const signIn = await browser.send(page, { email: 'new-bot@range.example' });
       expect(signIn.title).toMatch(/^Confirm that it is you/);
       const asked = await browser.send(signIn, { password: 'demo-person-pass' });
       const back = await browser.send(asked, { code: codeOf(secret) });
       expect([back.url.pathname, back.url.searchParams.get('email')]).toEqual([facility, 'new-bot@range.example']);
-      expect((await browser.send(back, { email: 'new-bot@range.example' })).html).toContain(
-        'The invitation is on its way',
-      );
+      const { html } = await browser.send(back, { email: 'new-bot@range.example' });
+      expect(html).toContain('The invitation is on its way');
     });
 
     test('the last factor cannot be removed, until the rule ends', async () => {
       const { browser, page } = await requireSecondFactor();
-      const question = await browser.open(portal.at('/account/security/authenticator/remove'));
+      const question = await browser.open('/account/security/authenticator/remove');
       const refused = await browser.send(question, {}, 'Remove');
       expect([refused.status, refused.html.includes('requires a second factor')]).toEqual([409, true]);
       await setRule(browser, page, []);
@@ -286,11 +259,8 @@ describe('second factors at a facility (docs/sign-in-security.md)', () => {
     test('staff cannot change the rule', async () => {
       const { browser, page } = await portal.signIn(names.staff, facility);
       expect(page.html).not.toContain('requireSecondFactor');
-      const forged = filled(page, '/invitations', { requireSecondFactor: 'yes' });
-      const form = forged.forms[0];
-      if (!form) throw new Error('no form');
-      const action = form.action.replace('/invitations', '/second-factor');
-      expect((await browser.send({ ...forged, forms: [{ ...form, action }] }, {})).status).toBe(403);
+      const form = { csrf: csrfTokenOf(page), requireSecondFactor: 'yes' };
+      expect((await browser.post(`${facility}/second-factor`, form)).status).toBe(403);
     });
   });
 
@@ -303,24 +273,23 @@ describe('second factors at a facility (docs/sign-in-security.md)', () => {
       await portal.server.load({
         facilities: [{ id: other, name: 'Other Range' }],
         accounts: [
-          accountOf(names.staff, memberships, { kind: 'user', name: 'Stella' }),
-          accountOf(`other-${count}`, { [other]: 'owner' }, { kind: 'user' }),
+          accountOf(names.staff, memberships, { name: 'Stella' }),
+          accountOf(`other-${count}`, { [other]: 'owner' }),
         ],
       });
       const { browser: member } = await portal.signIn(names.staff, '/account');
       await portal.setUpApp(member);
       const { browser } = await portal.signIn(names.owner, facility);
-      const page = await browser.open(portal.at(`${facility}/people/acc-${names.staff}`));
+      const page = await browser.open(`${facility}/people/acc-${names.staff}`);
       expect(textOf(page.html)).toContain('Second factor set up');
       await portal.ageSession(names.owner, 11);
-      const link = page.links.find(({ text }) => text === 'Reset the second factor')?.href ?? '';
-      const proof = await browser.open(link);
+      const proof = await browser.open(linkTo(page, 'Reset the second factor'));
       expect(proof.title).toMatch(/^Confirm that it is you/);
       const question = await browser.send(proof, { password });
       const done = await browser.send(question, {}, 'Reset the second factor');
       expect(textOf(done.html)).toContain('The second factor was reset');
 
-      expect((await member.open(portal.at('/account'))).title).toMatch(/^Sign in/);
+      expect((await member.open('/account')).title).toMatch(/^Sign in/);
       expect((await portal.signIn(names.staff, '/account')).page.url.pathname).toBe('/account');
       const address = `${names.staff}@range.example`;
       await portal.smtp.mailTo(address, ({ subject }) => subject.startsWith('All second factors were removed'));
@@ -343,16 +312,12 @@ describe('second factors at a facility (docs/sign-in-security.md)', () => {
       await portal.setUpApp(owner);
       const { browser: staff } = await portal.signIn(names.staff, facility);
       const { browser: foreigner } = await portal.signIn('owner');
-      const statusOf = async (browser: FormBrowser, name: string) =>
-        (await browser.open(portal.at(resetPath(name)))).status;
+      const statusOf = async (browser: FormBrowser, name: string) => (await browser.open(resetPath(name))).status;
       expect(await statusOf(staff, names.owner)).toBe(403);
       expect(await statusOf(foreigner, names.owner)).toBe(404);
       expect(await statusOf(owner, names.owner)).toBe(403);
       expect(await statusOf(owner, 'southerner')).toBe(404);
-      const { rows } = await portal.server.db.raw('select 1 from authenticator_app where account_id = ?', [
-        `acc-${names.owner}`,
-      ]);
-      expect(rows).toHaveLength(1);
+      expect(await portal.server.db('authenticator_app').where({ account_id: `acc-${names.owner}` })).toHaveLength(1);
     });
   });
 });

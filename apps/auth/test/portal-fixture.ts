@@ -1,6 +1,6 @@
 // Starts what the portal tests need: an authorization server with the members of two facilities, and an SMTP server
 // that stores e-mails. Users sign in with test browsers, which run no scripts.
-import { type FormBrowser, fieldOf, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { startSmtpSink } from '@bay-booking/testkit/smtp-sink';
 import { decodeJwt } from 'jose';
 import { cheapHash, scopes, startAuthServer } from './auth-server.ts';
@@ -71,7 +71,7 @@ export async function startPortal() {
     /** Signs in at a page of the portal, in a new browser. Returns the browser and the page that follows. */
     async signIn(name: string, path = '/portal') {
       const browser = openBrowser();
-      const page = await browser.send(await browser.open(at(path)), { username: `${name}@range.example`, password });
+      const page = await browser.submit(path, { username: `${name}@range.example`, password });
       return { browser, page };
     },
     /** Waits for an invitation e-mail to this address, and returns the link in it. Ignores the link `previous`. */
@@ -113,34 +113,6 @@ export async function startPortal() {
 
 export const facilitiesOf = (tokenResponse: Record<string, unknown>): unknown =>
   decodeJwt(String(tokenResponse.access_token)).facilities;
-
-/**
- * Returns the page with only one form: the form whose action ends with `action`, filled in with `values`. Values for
- * fields that the form does not have are added, as an attacker could do.
- */
-export function filled(page: Page, action: string, values: Record<string, string> = {}): Page {
-  const form = page.forms.find((entry) => new URL(entry.action).pathname.endsWith(action));
-  if (!form) throw new Error(`no form for ${action} at ${page.url}:\n${page.html}`);
-  const unchanged = form.fields.filter(({ name }) => !(name in values));
-  return { ...page, forms: [{ ...form, fields: [...unchanged, ...inputs(values)] }] };
-}
-
-/** Returns the page with a forged form instead of its own forms. An attacker could create such a form. */
-export const forged = (page: Page, action: string, values: Record<string, string>): Page => ({
-  ...page,
-  forms: [{ action: new URL(action, page.url).href, method: 'post', buttons: [], fields: inputs(values) }],
-});
-
-const inputs = (values: Record<string, string>) =>
-  Object.entries(values).map(([name, value]) => ({ name, value, type: 'text', isChecked: false }));
-
-export const csrfTokenOf = (page: Page, action: string): string => fieldOf(filled(page, action), 'csrf') ?? '';
-
-export const linkTo = (page: Page, text: string): string => {
-  const link = page.links.find((entry) => entry.text === text);
-  if (!link) throw new Error(`no link ${text} at ${page.url}`);
-  return link.href;
-};
 
 export const textById = (page: Page, id: string): string =>
   new RegExp(`id="${id}"[^>]*>([^<]*)<`).exec(page.html)?.[1] ?? '';

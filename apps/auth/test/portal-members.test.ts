@@ -1,39 +1,25 @@
 // Tests which members may change and revoke the roles of other members, the effect of a revoked role, the history of a
 // facility, and its e-mails (docs/portal.md).
 import { useFixture } from '@bay-booking/testkit/fixture';
+import { fieldOf, linkTo } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { rounds } from '@bay-booking/testkit/rounds';
 import { eventually } from '@bay-booking/testkit/wait';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { forgetUsedCodes } from './factors-fixture.ts';
-import {
-  accountOf,
-  csrfTokenOf,
-  daySheetUrl,
-  facilitiesOf,
-  filled,
-  forged,
-  linkTo,
-  north,
-  startPortal,
-} from './portal-fixture.ts';
+import { accountOf, daySheetUrl, facilitiesOf, north, startPortal } from './portal-fixture.ts';
 
 // In fac-north, `owner`, `partner` and `chain` are owners, `staff` is staff, and the service account `bot` is Bookings
 // Manager. `chain` is also an owner of fac-south, where `south-bot` is Bookings Manager.
-//
-// `browser.send(filled(page, action, values), {})` submits the form of the page whose action ends with `action`.
-// `forged` creates a form that the page does not have.
 const portal = useFixture(() => startPortal());
 
 const memberPath = (name: string, page: 'role' | 'revoke', facility = north) =>
   `${facility}/people/acc-${name}/${page}`;
-const roleOf = async (name: string, facility = 'fac-north'): Promise<string | undefined> => {
-  const { rows } = await portal.server.db.raw('select role from membership where facility_id = ? and account_id = ?', [
-    facility,
-    `acc-${name}`,
-  ]);
-  return rows[0]?.role;
-};
+const roleOf = (name: string, facility_id = 'fac-north'): Promise<{ role: string } | undefined> =>
+  portal.server
+    .db('membership')
+    .where({ facility_id, account_id: `acc-${name}` })
+    .first('role');
 /** Adds a facility with these members, and returns its path. */
 const addFacility = async (
   id: string,
@@ -76,7 +62,7 @@ describe('an owner or staff member sees the people of the facility', () => {
   test('the page of a member says what the member can do, and how to change that', async () => {
     const pageOf = async (by: string, name: string) => {
       const { browser } = await portal.signIn(by);
-      const page = await browser.open(portal.at(`${north}/people/acc-${name}`));
+      const page = await browser.open(`${north}/people/acc-${name}`);
       return { text: textOf(page.html), links: page.links.map(({ text }) => text), status: page.status };
     };
     const staff = await pageOf('owner', 'staff');
@@ -91,7 +77,7 @@ describe('an owner or staff member sees the people of the facility', () => {
 
   test('only the page that removes a service account talks of webhooks', async () => {
     const { browser } = await portal.signIn('owner');
-    const revoke = async (name: string) => textOf((await browser.open(portal.at(memberPath(name, 'revoke')))).html);
+    const revoke = async (name: string) => textOf((await browser.open(memberPath(name, 'revoke'))).html);
     expect(await revoke('bot')).toContain('webhooks');
     const staff = await revoke('staff');
     expect(staff).not.toMatch(/webhook|token|API/);
@@ -102,7 +88,7 @@ describe('an owner or staff member sees the people of the facility', () => {
     for (const name of ['owner', 'staff']) {
       const { browser } = await portal.signIn(name);
       for (const path of [north, `${north}/tokens`, `${north}/history`])
-        expect(linkTo(await browser.open(portal.at(path)), 'Today at North Range')).toBe(daySheetUrl);
+        expect(linkTo(await browser.open(path), 'Today at North Range')).toBe(daySheetUrl);
     }
     const { page } = await portal.signIn('chain');
     for (const name of ['North', 'South']) expect(linkTo(page, `Today at ${name} Range`)).toBe(daySheetUrl);
@@ -142,10 +128,10 @@ describe('roles change', () => {
     const before = await roleOf(name);
     const { browser, page } = await portal.signIn(by, north);
     // The page has no form for this request, so the test forges one with the CSRF token of another form.
-    const csrf = csrfTokenOf(page, '/invitations');
-    expect((await browser.send(forged(page, memberPath(name, memberPage), { csrf, role }), {})).status).toBe(403);
-    if (memberPage === 'revoke') expect((await browser.open(portal.at(memberPath(name, 'revoke')))).status).toBe(403);
-    expect(await roleOf(name)).toBe(before);
+    const csrf = fieldOf(page, 'csrf') ?? '';
+    expect((await browser.post(memberPath(name, memberPage), { csrf, role })).status).toBe(403);
+    if (memberPage === 'revoke') expect((await browser.open(memberPath(name, 'revoke'))).status).toBe(403);
+    expect(await roleOf(name)).toEqual(before);
   });
 });
 
@@ -156,14 +142,11 @@ describe('the last owner of a facility', () => {
     expect(page.html).not.toContain(memberPath('only', 'revoke', facility));
     expect(page.html).not.toContain(memberPath('only', 'role', facility));
     expect(textOf(page.html)).toContain('the only owner');
-    const revoke = await browser.open(portal.at(memberPath('only', 'revoke', facility)));
-    const rejected = await browser.send(filled(revoke, '/revoke'), {});
+    const rejected = await browser.submit(memberPath('only', 'revoke', facility), {}, { action: '/revoke' });
     expect([rejected.status, rejected.html.includes('You are the last owner of Range fac-only')]).toEqual([409, true]);
-    const role = await browser.open(portal.at(memberPath('only', 'role', facility)));
-    expect((await browser.send(filled(role, '/role', { role: 'staff' }), {})).status).toBe(409);
-    expect(await roleOf('only', 'fac-only')).toBe('owner');
-    const promote = await browser.open(portal.at(memberPath('only-staff', 'role', facility)));
-    const withTwo = await browser.send(filled(promote, '/role', { role: 'owner' }), {});
+    expect((await browser.submit(memberPath('only', 'role', facility), { role: 'staff' })).status).toBe(409);
+    expect(await roleOf('only', 'fac-only')).toEqual({ role: 'owner' });
+    const withTwo = await browser.submit(memberPath('only-staff', 'role', facility), { role: 'owner' });
     expect(withTwo.html).toContain(memberPath('only', 'revoke', facility));
     expect(textOf(withTwo.html)).not.toContain('the only owner');
   });
@@ -172,8 +155,8 @@ describe('the last owner of a facility', () => {
     const facility = await addFacility('fac-gone', ['present', 'gone']);
     await portal.server.db.raw("update account set disabled_at = now() where id = 'acc-gone'");
     const { browser, page } = await portal.signIn('present', memberPath('present', 'revoke', facility));
-    expect((await browser.send(filled(page, '/revoke'), {})).status).toBe(409);
-    expect(textOf((await browser.open(portal.at(facility))).html)).toContain('the only owner');
+    expect((await browser.send(page, {}, { action: '/revoke' })).status).toBe(409);
+    expect(textOf((await browser.open(facility)).html)).toContain('the only owner');
   });
 
   test('one owner remains if two owners remove each other in parallel, in every round', async () => {
@@ -185,15 +168,12 @@ describe('the last owner of a facility', () => {
         names.map(async (name, index) => {
           const other = names[1 - index] as string;
           const { browser, page } = await portal.signIn(name, memberPath(other, 'revoke', facility));
-          return () => browser.send(filled(page, '/revoke'), {});
+          return () => browser.send(page, {}, { action: '/revoke' });
         }),
       );
       const statuses = (await Promise.all(removals.map((remove) => remove()))).map(({ status }) => status);
       expect(statuses.filter((status) => status === 200)).toHaveLength(1);
-      const { rows } = await portal.server.db.raw("select 1 from membership where facility_id = ? and role = 'owner'", [
-        id,
-      ]);
-      expect(rows).toHaveLength(1);
+      expect(await portal.server.db('membership').where({ facility_id: id, role: 'owner' })).toHaveLength(1);
     }
   });
 });
@@ -208,20 +188,21 @@ describe('a revoked role stops new access tokens', () => {
       'the Bookings API rejects access tokens that were already issued, releases its holds here',
     );
     expect(textOf(page.html)).toContain('1 active token');
-    const done = await browser.send(filled(page, '/revoke'), {});
+    const done = await browser.send(page, {}, { action: '/revoke' });
     expect(done.html).toContain('The role was revoked');
     expect(await requestToken()).toMatchObject({ status: 400, error: 'invalid_scope' });
-    expect((await browser.send(filled(page, '/revoke'), {})).status).toBe(404);
+    expect((await browser.send(page, {}, { action: '/revoke' })).status).toBe(404);
   });
 
   test('a disabled or deleted account gets no access token', async () => {
     const requestToken = await addToken('south-bot');
     expect(await requestToken()).toMatchObject({ status: 200 });
-    await portal.server.db.raw("update account set disabled_at = now() where id = 'acc-south-bot'");
+    const account = portal.server.db('account').where({ id: 'acc-south-bot' });
+    await account.clone().update({ disabled_at: new Date() });
     expect(await requestToken()).toMatchObject({ status: 401, error: 'invalid_client' });
-    await portal.server.db.raw("update account set disabled_at = null where id = 'acc-south-bot'");
+    await account.clone().update({ disabled_at: null });
     expect(await requestToken()).toMatchObject({ status: 200 });
-    await portal.server.db.raw("delete from account where id = 'acc-south-bot'");
+    await account.delete();
     expect(await requestToken()).toMatchObject({ status: 401, error: 'invalid_client' });
   });
 });
@@ -230,19 +211,16 @@ describe('the history of a facility', () => {
   test('the history of a facility lists who changed what, when and from which IP address, newest first', async () => {
     const facility = await addFacility('fac-story', ['teller'], { 'story-bot': 'bookings-manager', helper: 'staff' });
     const { browser, page } = await portal.signIn('teller', facility);
-    await browser.send(filled(page, '/invitations', { email: 'Site@range.example', role: 'bookings-manager' }), {});
-    const open = await browser.open(portal.at(facility));
-    await browser.send(filled(open, '/resend'), {});
-    const withdraw = await browser.open(open.links.find(({ href }) => href.endsWith('/withdraw'))?.href ?? '');
-    await browser.send(filled(withdraw, '/withdraw'), {});
-    const role = await browser.open(portal.at(memberPath('helper', 'role', facility)));
-    await browser.send(filled(role, '/role', { role: 'owner' }), {});
+    await browser.send(page, { email: 'Site@range.example', role: 'bookings-manager' }, { action: '/invitations' });
+    const open = await browser.open(facility);
+    await browser.send(open, {}, { action: '/resend' });
+    await browser.submit(linkTo(open, '/withdraw'), {}, { action: '/withdraw' });
+    await browser.submit(memberPath('helper', 'role', facility), { role: 'owner' });
     const bot = await portal.signIn('story-bot');
-    await bot.browser.send(filled(bot.page, '/portal/tokens', { name: 'Till' }), {});
-    const revoke = await browser.open(portal.at(memberPath('story-bot', 'revoke', facility)));
-    await browser.send(filled(revoke, '/revoke'), {});
+    await bot.browser.send(bot.page, { name: 'Till' }, { action: '/portal/tokens' });
+    await browser.submit(memberPath('story-bot', 'revoke', facility), {}, { action: '/revoke' });
 
-    const history = await browser.open(portal.at(`${facility}/history`));
+    const history = await browser.open(`${facility}/history`);
     // `textOf` replaces a tag by a space, which would separate a name from the punctuation after it.
     const text = textOf(history.html.replaceAll('</strong>', ''));
     const expected = [
@@ -280,9 +258,9 @@ describe('the history of a facility', () => {
     const third = await browser.open(linkTo(second, 'Older'));
     expect(third.html).toContain('n60@');
     expect(third.links.some(({ text }) => text === 'Older')).toBe(false);
-    expect((await browser.open(portal.at(`${path}?page=4`))).html).toContain('There are no older events');
+    expect((await browser.open(`${path}?page=4`)).html).toContain('There are no older events');
     for (const invalid of ['0', '-1', '1.5', 'x', '999999999999']) {
-      expect((await browser.open(portal.at(`${path}?page=${invalid}`))).status).toBe(404);
+      expect((await browser.open(`${path}?page=${invalid}`)).status).toBe(404);
     }
   });
 });
@@ -299,25 +277,15 @@ describe('who gets an e-mail about a change, which says who changed what, and wh
   beforeEach(async () => {
     id = `fac-mail-${++count}`;
     path = `/portal/facilities/${id}`;
-    const account = (role: string, membership: 'owner' | 'staff' | 'bookings-manager') =>
-      accountOf(
-        nameOf(role),
-        { [id]: membership },
-        {
-          name: `Name of ${role}`,
-          email: addressOf(role),
-          emailVerified: true,
-          kind: membership === 'bookings-manager' ? 'service' : 'user',
-        },
-      );
+    const account = (role: string, membership: 'owner' | 'staff' | 'bookings-manager') => {
+      const kind = membership === 'bookings-manager' ? 'service' : 'user';
+      const profile = { name: `Name of ${role}`, email: addressOf(role), emailVerified: true, kind } as const;
+      return accountOf(nameOf(role), { [id]: membership }, profile);
+    };
+    const owners = ['boss', 'partner'].map((role) => account(role, 'owner'));
     await portal.server.load({
       facilities: [{ id, name: 'Mail Range', timeZone: 'Asia/Tokyo' }],
-      accounts: [
-        account('boss', 'owner'),
-        account('partner', 'owner'),
-        account('deputy', 'staff'),
-        account('till', 'bookings-manager'),
-      ],
+      accounts: [...owners, account('deputy', 'staff'), account('till', 'bookings-manager')],
     });
   });
 
@@ -333,22 +301,17 @@ describe('who gets an e-mail about a change, which says who changed what, and wh
       expect(mail.text).toMatch(new RegExp(`Mail Range, ${when}: `));
       expect(mail.text).toContain(text);
     }
-    await eventually(async () => (await portal.server.db.raw('select from outbox')).rows.length === 0);
-    const received = new Set(
-      portal.smtp
-        .mails()
-        .filter(isIt)
-        .flatMap(({ to }) => to),
-    );
-    expect([...received].sort()).toEqual(recipients.map(addressOf).sort());
+    await eventually(async () => !(await portal.server.db('outbox').first()));
+    const mails = portal.smtp.mails().filter(isIt);
+    expect(new Set(mails.flatMap(({ to }) => to))).toEqual(new Set(recipients.map(addressOf)));
   }
 
   test('an accepted invitation: the owners and the member of the staff who has invited', async () => {
     const { browser, page } = await signIn('deputy');
     const email = addressOf('booking');
-    await browser.send(filled(page, '/invitations', { email, role: 'bookings-manager' }), {});
+    await browser.send(page, { email, role: 'bookings-manager' }, { action: '/invitations' });
     const guest = portal.openBrowser();
-    await guest.send(await guest.open(await portal.invitationLink(email)), {
+    await guest.submit(await portal.invitationLink(email), {
       name: 'Booking site',
       password: 'nine green kettles',
     });
@@ -363,8 +326,9 @@ describe('who gets an e-mail about a change, which says who changed what, and wh
     const createToken = async () => {
       const { browser, page } = await signIn('till', '/portal');
       await browser.send(
-        filled(page, '/tokens', { name: 'Till', expiresInDays: '30', facility: id, access: 'read' }),
-        {},
+        page,
+        { name: 'Till', expiresInDays: '30', facility: id, access: 'read' },
+        { action: '/tokens' },
       );
       return browser;
     };
@@ -376,9 +340,7 @@ describe('who gets an e-mail about a change, which says who changed what, and wh
         ['boss', 'partner'],
         `Name of till (${addressOf('till')}) created the personal access token “Till”, valid for 30 days.`,
       );
-      const home = await browser.open(portal.at('/portal'));
-      const revoke = home.links.find(({ href }) => href.endsWith('/revoke'))?.href ?? '';
-      await browser.send(await browser.open(revoke), {}, 'Revoke the token');
+      await browser.submit(linkTo(await browser.open('/portal'), '/revoke'), {}, 'Revoke the token');
       await expectMails(
         'A token for Mail Range was revoked',
         ['boss', 'partner'],
@@ -389,8 +351,7 @@ describe('who gets an e-mail about a change, which says who changed what, and wh
     test('a token that the staff revokes: the service account and the owners', async () => {
       await createToken();
       const { browser, page } = await signIn('deputy', `${path}/tokens`);
-      const revoke = page.links.find(({ href }) => href.endsWith('/revoke'))?.href ?? '';
-      await browser.send(await browser.open(revoke), {}, 'Revoke the token');
+      await browser.submit(linkTo(page, '/revoke'), {}, 'Revoke the token');
       await expectMails(
         'A token for Mail Range was revoked',
         ['boss', 'partner', 'till'],
@@ -401,24 +362,20 @@ describe('who gets an e-mail about a change, which says who changed what, and wh
     test('a name that could become a link is left out', async () => {
       const { browser, page } = await signIn('till', '/portal');
       const values = { name: 'Sign in at evil.example', expiresInDays: '30', facility: id, access: 'read' };
-      await browser.send(filled(page, '/tokens', values), {});
+      await browser.send(page, values, { action: '/tokens' });
       await expectMails('A token for Mail Range was created', ['boss', 'partner'], '“(see the portal)”');
     });
   });
 
   test('a changed and a revoked role: the member', async () => {
     const { browser, page } = await signIn('boss', `${path}/people/acc-${nameOf('deputy')}/role`);
-    await browser.send(filled(page, '/role', { role: 'owner' }), {});
+    await browser.send(page, { role: 'owner' }, { action: '/role' });
     await expectMails(
       'Your role at Mail Range was changed',
       ['deputy'],
       `Name of boss (${addressOf('boss')}) changed the role of Name of deputy from Staff to Owner.`,
     );
-    await browser.send(
-      await browser.open(portal.at(`${path}/people/acc-${nameOf('deputy')}/revoke`)),
-      {},
-      'Revoke the role',
-    );
+    await browser.submit(`${path}/people/acc-${nameOf('deputy')}/revoke`, {}, 'Revoke the role');
     await expectMails('A role at Mail Range was revoked', ['deputy'], 'revoked the role Owner of Name of deputy.');
   });
 
@@ -432,10 +389,8 @@ describe('who gets an e-mail about a change, which says who changed what, and wh
     const { browser } = await signIn('boss');
     await portal.setUpApp(browser);
     await forgetUsedCodes(portal.server);
-    const required = await browser.send(filled(await browser.open(portal.at(path)), '/second-factor'), {
-      requireSecondFactor: ['yes'],
-    });
-    await browser.send(filled(required, '/second-factor'), {});
+    const required = await browser.submit(path, { requireSecondFactor: ['yes'] }, { action: '/second-factor' });
+    await browser.send(required, {}, { action: '/second-factor' });
     const subject = 'Mail Range now requires a second factor';
     await expectMails(subject, ['partner', 'deputy', 'till'], 'required a second factor for everybody.');
     const toDeputy = await portal.smtp.mailTo(addressOf('deputy'), (mail) => mail.subject === subject);

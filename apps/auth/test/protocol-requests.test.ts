@@ -214,8 +214,7 @@ describe('an authorization request with a repeated parameter (RFC 6749 section 3
     parameters.append(name, secondValue ?? value);
     return parameters;
   }
-  const openRequest = (parameters: URLSearchParams) =>
-    openBrowser(server).open(`${server.origin}/connect/authorize?${parameters}`);
+  const openRequest = (parameters: URLSearchParams) => openBrowser(server).open(`/connect/authorize?${parameters}`);
 
   /** Sends the request with POST. The server redirects it to a GET request, which this function follows. */
   async function postRequest(body: URLSearchParams, query = '') {

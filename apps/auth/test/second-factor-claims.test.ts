@@ -1,11 +1,11 @@
 // Tests how a client learns of and requests a second factor, with `amr`, `acr` and `acr_values`, and which facilities
 // tokens then name (docs/sign-in-security.md).
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, linkTo, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { scopes, statusAndBody } from './auth-server.ts';
-import { createDevice } from './device-fixture.ts';
+import { createDevice, deviceCodeGrant } from './device-fixture.ts';
 import { appSecret, codeOf, confirmAddresses, registerSecureUser, setUpApp } from './factors-fixture.ts';
 import {
   authorizeUrl,
@@ -17,6 +17,7 @@ import {
   webClient,
   webRequest,
 } from './flows.ts';
+import { accountOf } from './portal-fixture.ts';
 import { startSocialServer } from './social-server.ts';
 import { ageSignIns, password, registerUser, type TestUser } from './test-users.ts';
 
@@ -34,17 +35,18 @@ async function claimsOf(body: Record<string, unknown>) {
   return { amr, acr, authTime, idAcr: id?.acr, refresh_token: body.refresh_token };
 }
 
-const exchange = async (page: Page) => claimsOf(await exchangeCode(server, redirectParameters(page).code));
+/** Consents if the page asks for it, and returns the claims of the tokens. */
+const claimsAfter = async (browser: FormBrowser, page: Page) => {
+  const { code } = redirectParameters(await signInAndConsent(browser, page));
+  return claimsOf(await exchangeCode(server, code));
+};
 
 const asksForCode = ({ url }: Page): boolean => url.pathname === '/sign-in/second-factor';
 
 test('amr names the methods; without acr_values there is no acr', async () => {
   const { browser, other } = await registerSecureUser(server);
-  expect(await exchange(await signInAndConsent(other, await open(other)))).toMatchObject({
-    amr: ['pwd'],
-    acr: undefined,
-  });
-  const elevated = await exchange(await signInAndConsent(browser, await open(browser)));
+  expect(await claimsAfter(other, await open(other))).toMatchObject({ amr: ['pwd'], acr: undefined });
+  const elevated = await claimsAfter(browser, await open(browser));
   expect(elevated).toMatchObject({ amr: ['pwd', 'otp', 'mfa'], acr: undefined, idAcr: undefined });
 });
 
@@ -53,16 +55,14 @@ describe('acr_values=2', () => {
     const { other } = await registerSecureUser(server);
     const asked = await open(other, { acr_values: '2' });
     expect(asksForCode(asked)).toBe(true);
-    const claims = await exchange(await signInAndConsent(other, await other.send(asked, { code: codeOf(appSecret) })));
+    const claims = await claimsAfter(other, await other.send(asked, { code: codeOf(appSecret) }));
     expect(claims).toMatchObject({ amr: ['pwd', 'otp', 'mfa'], acr: '2', idAcr: '2' });
     const { refresh_token: _first, ...refreshed } = await claimsOf(await refreshTokens(server, claims, webClient));
     const { refresh_token: _second, ...before } = claims;
     expect(refreshed).toEqual(before);
     // The elevated session needs no further prompt, and another request does not get the acr.
-    expect(await exchange(await signInAndConsent(other, await open(other, { acr_values: '2' })))).toMatchObject({
-      acr: '2',
-    });
-    expect(await exchange(await signInAndConsent(other, await open(other)))).toMatchObject({ acr: undefined });
+    expect(await claimsAfter(other, await open(other, { acr_values: '2' }))).toMatchObject({ acr: '2' });
+    expect(await claimsAfter(other, await open(other))).toMatchObject({ acr: undefined });
   });
 
   test('a user without a factor must set one up, also when the flow is started again', async () => {
@@ -73,10 +73,8 @@ describe('acr_values=2', () => {
     }
     await confirmAddresses(server);
     const page = await open(browser, { acr_values: '2' });
-    const link = page.links.find(({ text }) => text.includes('Set up an authenticator app'))?.href ?? '';
-    const { page: codes } = await setUpApp(server, browser, link);
-    const next = codes.links.find(({ text }) => text.includes('saved'))?.href ?? '';
-    const claims = await exchange(await signInAndConsent(browser, await browser.open(next)));
+    const { page: codes } = await setUpApp(server, browser, linkTo(page, 'Set up an authenticator app'));
+    const claims = await claimsAfter(browser, await browser.open(linkTo(codes, 'saved')));
     expect(claims).toMatchObject({ amr: ['pwd', 'otp', 'mfa'], acr: '2' });
   });
 
@@ -84,7 +82,7 @@ describe('acr_values=2', () => {
     const { other } = await registerSecureUser(server);
     const asked = await open(other, { acr_values: '2', scope: scopes.play });
     expect(asksForCode(asked)).toBe(true);
-    const claims = await exchange(await signInAndConsent(other, await other.send(asked, { code: codeOf(appSecret) })));
+    const claims = await claimsAfter(other, await other.send(asked, { code: codeOf(appSecret) }));
     expect(claims).toMatchObject({ acr: '2', idAcr: undefined });
 
     const { other: third } = await registerSecureUser(server);
@@ -110,9 +108,7 @@ describe('acr_values=2', () => {
     const signIn = await open(browser, { acr_values: '2', max_age: '60' });
     expect(signIn.title).toMatch(/^Sign in/);
     const asked = await browser.send(signIn, { username, password });
-    const claims = await exchange(
-      await signInAndConsent(browser, await browser.send(asked, { code: codeOf(appSecret) })),
-    );
+    const claims = await claimsAfter(browser, await browser.send(asked, { code: codeOf(appSecret) }));
     expect(claims.acr).toBe('2');
     expect(Number(claims.authTime)).toBeGreaterThan(Date.now() / 1000 - 60);
   });
@@ -123,15 +119,11 @@ describe('acr_values=2', () => {
     expect(login.url.origin).toBe(server.social.origin);
     const user = acrValues.startsWith('2') ? '100001' : '100002';
     const setUp = await browser.send(login, {}, { name: 'user', value: user });
-    const { page } = await setUpApp(server, browser, setUp.links.find(({ text }) => text.includes('Set up an'))?.href);
-    const next = page.links.find(({ text }) => text.includes('saved'))?.href ?? '';
-    const claims = await exchange(await signInAndConsent(browser, await browser.open(next)));
+    const { page } = await setUpApp(server, browser, linkTo(setUp, 'Set up an'));
+    const claims = await claimsAfter(browser, await browser.open(linkTo(page, 'saved')));
     expect(claims).toMatchObject({ amr: ['fed', 'otp', 'mfa'], acr: '2', idAcr: '2' });
-    expect(
-      await exchange(await signInAndConsent(browser, await open(browser, { acr_values: 'idp:google' }))),
-    ).toMatchObject({
-      acr: 'idp:google',
-    });
+    const again = await claimsAfter(browser, await open(browser, { acr_values: 'idp:google' }));
+    expect(again.acr).toBe('idp:google');
   });
 });
 
@@ -139,35 +131,21 @@ describe('tokens leave out a facility that requires a second factor, unless the 
   type Body = Record<string, unknown>;
 
   const screen = { client_id: 'bookings-screen' };
+  const scope = `openid roles offline_access ${scopes.bookings}`;
   beforeAll(async () => {
     await server.load({
       facilities: [
         { id: 'fac-strict', name: 'Strict' },
         { id: 'fac-open', name: 'Open' },
       ],
-      accounts: [
-        {
-          id: 'acc-machine',
-          username: 'machine@strict.example',
-          kind: 'service',
-          memberships: [{ facilityId: 'fac-strict', role: 'facility-manager' }],
-        },
-      ],
+      accounts: [accountOf('machine', { 'fac-strict': 'facility-manager' }, { kind: 'service' })],
       clients: [
         { client_id: 'pat-strict', client_secret: 's', accountId: 'acc-machine' },
-        {
-          ...screen,
-          token_endpoint_auth_method: 'none',
-          grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
-          scope: `openid roles offline_access ${scopes.bookings}`,
-        },
+        { ...screen, grant_types: [deviceCodeGrant, 'refresh_token'], scope },
       ],
     });
-    await server.db.raw("update facility set requires_second_factor = true where id = 'fac-strict'");
+    await server.db('facility').where({ id: 'fac-strict' }).update({ requires_second_factor: true });
   });
-
-  const scope = `openid roles offline_access ${scopes.bookings}`;
-  const requestTokens = async (form: Record<string, string>): Promise<Body> => server.token(form);
 
   const addMemberships = (username: string) =>
     server.db.raw(
@@ -207,9 +185,8 @@ describe('tokens leave out a facility that requires a second factor, unless the 
   const facilityRolesOf = (roles: unknown): readonly string[] =>
     (roles as string[]).filter((role) => role.startsWith('range-')).sort();
   const rolesOf = ({ id_token: token }: Body) => facilityRolesOf(decodeJwt(String(token)).roles);
-  const rolesAtUserinfo = async ({ access_token: token }: Body) => {
-    return facilityRolesOf((await statusAndBody(await server.userinfo(token))).roles);
-  };
+  const rolesAtUserinfo = async ({ access_token: token }: Body) =>
+    facilityRolesOf((await statusAndBody(await server.userinfo(token))).roles);
 
   const flows: readonly (readonly [string, (browser: FormBrowser) => Promise<Body>])[] = [
     ['the code flow', byCode],
@@ -237,12 +214,10 @@ describe('tokens leave out a facility that requires a second factor, unless the 
     const byPassword = await passwordTokens(server, { username, password }, native.scope);
     const social = { ...native, grant_type: 'social_access_token', provider: 'google' };
     const token = () => server.social.nativeToken('google', '100003');
-    const { access_token: first } = await requestTokens({ ...social, token: token() });
-    const { rows } = await server.db.raw('select username from account where id = ?', [
-      String(decodeJwt(String(first)).sub),
-    ]);
-    await addMemberships(rows[0].username);
-    for (const tokens of [byPassword, await requestTokens({ ...social, token: token() })]) {
+    const { access_token: first } = await server.token({ ...social, token: token() });
+    const { sub = '' } = decodeJwt(String(first));
+    await addMemberships((await server.db('account').where({ id: sub }).first()).username);
+    for (const tokens of [byPassword, await server.token({ ...social, token: token() })]) {
       expect(facilitiesOf(tokens)).toEqual(['fac-open']);
       expect(facilitiesOf(await refreshTokens(server, tokens))).toEqual(['fac-open']);
     }
@@ -259,15 +234,13 @@ describe('tokens leave out a facility that requires a second factor, unless the 
   test('requesting the facility by name is an error, and the code stays usable', async () => {
     const { browser } = await addMember();
     const { code } = await authorize(browser, { ...webRequest, scope });
-    expect(await exchangeCode(server, code, { facility: 'fac-strict' })).toMatchObject({
-      status: 400,
-      error: 'invalid_request',
-    });
+    const refused = await exchangeCode(server, code, { facility: 'fac-strict' });
+    expect(refused).toMatchObject({ status: 400, error: 'invalid_request' });
     expect(facilitiesOf(await exchangeCode(server, code, { facility: 'fac-open' }))).toEqual(['fac-open']);
   });
 
   test('a personal access token is not affected', async () => {
     const form = { client_id: 'pat-strict', client_secret: 's', grant_type: 'client_credentials' };
-    expect(facilitiesOf(await requestTokens({ ...form, scope: scopes.bookings }))).toEqual(['fac-strict']);
+    expect(facilitiesOf(await server.token({ ...form, scope: scopes.bookings }))).toEqual(['fac-strict']);
   });
 });

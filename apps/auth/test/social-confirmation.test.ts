@@ -2,7 +2,7 @@
 // provider does not satisfy a request for a fresh sign-in: `prompt=login`, `max_age` and `acr_values=2`.
 import type { SocialName } from '@bay-booking/social-stand-ins/providers';
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { type FormBrowser, fieldOf, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, fieldOf, linkTo, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { eventually } from '@bay-booking/testkit/wait';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
@@ -28,7 +28,7 @@ const signInAs = (browser: FormBrowser, page: Page, user = ada): Promise<Page> =
 /** Signs in at the provider, and changes the database as if this had been 11 minutes ago. */
 async function signInEarlier(provider: SocialName, user = ada): Promise<FormBrowser> {
   const browser = openBrowser();
-  await signInAs(browser, await browser.open(`${server.origin}/social/${provider}`), user);
+  await signInAs(browser, await browser.open(`/social/${provider}`), user);
   await ageSignIns(server, 660);
   return browser;
 }
@@ -36,16 +36,15 @@ async function signInEarlier(provider: SocialName, user = ada): Promise<FormBrow
 /** Sends a form that needs a fresh sign-in. The next page is that of the other provider, or the confirmation. */
 async function addProvider(browser: FormBrowser, title: 'Google' | 'Facebook'): Promise<Page> {
   await server.db.raw('update account set email_verified = true, email_proven_at = now()');
-  return browser.send(await browser.open(`${server.origin}/account`), {}, `Add ${title}`);
+  return browser.submit('/account', {}, `Add ${title}`);
 }
 
 const isFresh = async (browser: FormBrowser, title: 'Google' | 'Facebook'): Promise<boolean> =>
   (await addProvider(browser, title)).url.origin === server.social.origin;
 
-const hrefOf = (page: Page, text: string): string => page.links.find((link) => link.text.includes(text))?.href ?? '';
-
 const mails = () => mailsInLog(server);
 const codeIn = ({ text }: LoggedMail): string => /\b\d{6}\b/.exec(text)?.[0] ?? '';
+const mailedCode = (): string => codeIn(mails().at(-1) as LoggedMail);
 const wrongFor = (code: string): string => (code === '000000' ? '111111' : '000000');
 
 describe('at a provider with OpenID Connect', () => {
@@ -53,7 +52,7 @@ describe('at a provider with OpenID Connect', () => {
     const browser = await signInEarlier('google');
     const page = await addProvider(browser, 'Facebook');
     expect(page.title).toMatch(/^Confirm that it is you/);
-    const login = await browser.open(hrefOf(page, 'Google'));
+    const login = await browser.open(linkTo(page, 'Google'));
     expect(login.url.origin).toBe(server.social.origin);
     expect(Object.fromEntries(login.url.searchParams)).toMatchObject({ prompt: 'login', max_age: '0' });
     expect((await signInAs(browser, login, ada)).url.href).toBe(`${server.origin}/account`);
@@ -63,23 +62,21 @@ describe('at a provider with OpenID Connect', () => {
   test('an old session at the provider confirms nothing, also without the page', async () => {
     const browser = await signInEarlier('google');
     server.social.session.seconds = 3_600;
-    for (const address of [
-      hrefOf(await addProvider(browser, 'Facebook'), 'Google'),
-      `${server.origin}/social/google?return=/account`,
-    ]) {
+    const link = linkTo(await addProvider(browser, 'Facebook'), 'Google');
+    for (const address of [link, '/social/google?return=/account']) {
       const page = await signInAs(browser, await browser.open(address), ada);
       expect(page.status).toBe(502);
-      expect(hrefOf(page, 'Other ways to sign in')).toMatch(/\/sign-in\?return=.*&again=1$/);
+      expect(linkTo(page, 'Other ways to sign in')).toMatch(/\/sign-in\?return=.*&again=1$/);
     }
     expect(await isFresh(browser, 'Facebook')).toBe(false);
   });
 
   test('another user of the provider confirms nothing, and the session stays', async () => {
     const browser = await signInEarlier('google');
-    const login = await browser.open(hrefOf(await addProvider(browser, 'Facebook'), 'Google'));
+    const login = await browser.open(linkTo(await addProvider(browser, 'Facebook'), 'Google'));
     const page = await signInAs(browser, login, ben);
     expect([page.status, page.title]).toEqual([409, expect.stringMatching(/^Your sign-in is not confirmed/)]);
-    expect((await browser.open(`${server.origin}/account`)).html).toContain('Ada Fairway');
+    expect((await browser.open('/account')).html).toContain('Ada Fairway');
     expect(await isFresh(browser, 'Facebook')).toBe(false);
   });
 
@@ -89,9 +86,8 @@ describe('at a provider with OpenID Connect', () => {
     const page = await addProvider(browser, 'Facebook');
     expect(mails()).toHaveLength(before);
     const form = await browser.send(page, {}, 'Send me a code by e-mail');
-    const mail = mails().at(-1) as LoggedMail;
     expect(mails()).toHaveLength(before + 1);
-    expect((await browser.send(form, { code: codeIn(mail) })).url.pathname).toBe('/account');
+    expect((await browser.send(form, { code: mailedCode() })).url.pathname).toBe('/account');
     expect(await isFresh(browser, 'Facebook')).toBe(true);
   });
 });
@@ -102,7 +98,7 @@ describe('at a provider with OAuth 2.0, which cannot confirm', () => {
     const before = mails().length;
     const page = await addProvider(browser, 'Google');
     expect(page.title).toMatch(/^Confirm that it is you/);
-    expect(hrefOf(page, 'Facebook')).toBe('');
+    expect(page.links.some(({ text }) => text.includes('Facebook'))).toBe(false);
     const mail = await eventually(async () => mails()[before]);
     return { page, mail, code: codeIn(mail) };
   };
@@ -121,7 +117,7 @@ describe('at a provider with OAuth 2.0, which cannot confirm', () => {
 
   test('a signed-in user who opens the address of the provider is asked for a code too', async () => {
     const browser = await signInEarlier('facebook');
-    const page = await browser.open(`${server.origin}/social/facebook?return=/account`);
+    const page = await browser.open('/social/facebook?return=/account');
     expect(page.title).toMatch(/^Confirm that it is you/);
     expect(await isFresh(browser, 'Google')).toBe(false);
   });
@@ -135,9 +131,8 @@ describe('at a provider with OAuth 2.0, which cannot confirm', () => {
     const ended = await browser.send(page, { code });
     expect(ended.status).toBe(400);
     expect(await isFresh(browser, 'Google')).toBe(false);
-
     const renewed = await browser.send(ended, {}, 'Send me a new code');
-    expect((await browser.send(renewed, { code: codeIn(mails().at(-1) as LoggedMail) })).url.pathname).toBe('/account');
+    expect((await browser.send(renewed, { code: mailedCode() })).url.pathname).toBe('/account');
     expect(await isFresh(browser, 'Google')).toBe(true);
   });
 
@@ -152,12 +147,9 @@ describe('at a provider with OAuth 2.0, which cannot confirm', () => {
     expect(await isFresh(browser, 'Google')).toBe(false);
     await server.db.raw("update confirmation_code set expires_at = now() + interval '1 minute'");
     const cookie = other.cookieHeader();
-    const csrf = fieldOf(pageOfOther, 'csrf', { action: '/sign-in' }) ?? '';
-    const uses = await Promise.all(
-      Array.from({ length: 8 }, () =>
-        server.post('/sign-in?return=%2Faccount&again=1', { csrf, code: codeOfOther }, { cookie }),
-      ),
-    );
+    const form = { csrf: fieldOf(pageOfOther, 'csrf', { action: '/sign-in' }) ?? '', code: codeOfOther };
+    const send = () => server.post('/sign-in?return=%2Faccount&again=1', form, { cookie });
+    const uses = await Promise.all(Array.from({ length: 8 }, send));
     expect(uses.filter(({ status }) => status === 303)).toHaveLength(1);
   });
 
@@ -166,32 +158,28 @@ describe('at a provider with OAuth 2.0, which cannot confirm', () => {
     let { page } = await openConfirmation(browser);
     for (let sent = 1; sent < 5; sent++) page = await browser.send(page, {}, 'Send me a new code');
     expect(page.status).toBe(200);
-    const refused = await browser.send(page, {}, 'Send me a new code');
-    expect(refused.status).toBe(429);
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    const { status, headers } = await browser.send(page, {}, 'Send me a new code');
+    expect([status, Number(headers.get('retry-after')) > 0]).toEqual([429, true]);
   });
 
   test('a user without an e-mail address reads what to do', async () => {
     const browser = await signInEarlier('facebook', ben);
     await server.db.raw('update account set email = null where email = ?', ['ben@social.example']);
-    const page = await browser.open(`${server.origin}/sign-in?return=/account&again=1`);
+    const page = await browser.open('/sign-in?return=/account&again=1');
     expect(page.html).toContain('Your account has no e-mail address');
     expect(page.status).toBe(200);
   });
 });
 
 const day = 24 * 3600;
-const callback = 'com.example.demo:/callback';
-const client = { client_id: 'demo-native', redirect_uri: callback };
+const client = { client_id: 'demo-native', redirect_uri: 'com.example.demo:/callback' };
 const now = (): number => Math.floor(Date.now() / 1000);
 
 const authorize = (browser: FormBrowser, params: Record<string, string> = {}): Promise<Page> =>
   browser.open(authorizeUrl(server, { response_type: 'code', scope: `openid ${scopes.play}`, ...client, ...params }));
 /** Follows the link of the sign-in page to the provider, unless the page is already that of the provider. */
 const choose = (browser: FormBrowser, page: Page, title: string): Promise<Page> | Page =>
-  page.url.origin === server.social.origin
-    ? page
-    : browser.open(page.links.find(({ text }) => text.includes(title))?.href ?? '');
+  page.url.origin === server.social.origin ? page : browser.open(linkTo(page, title));
 const allow = async (browser: FormBrowser, page: Page): Promise<Page> =>
   page.title.startsWith('Allow') ? browser.send(page, {}, { name: 'decision', value: 'allow' }) : page;
 
@@ -206,38 +194,34 @@ async function claimsOf(page: Page) {
 async function signInDirectly(provider: 'google' | 'facebook', secondsAtProvider = 0): Promise<FormBrowser> {
   const browser = openBrowser();
   server.social.session.seconds = secondsAtProvider;
-  await signInAs(browser, await browser.open(`${server.origin}/social/${provider}`));
+  await signInAs(browser, await browser.open(`/social/${provider}`));
   await server.db.raw('update account set email_verified = true, email_proven_at = now()');
   return browser;
 }
 
 const signOut = async (browser: FormBrowser): Promise<void> => {
-  const page = await browser.send(await browser.open(`${server.origin}/account`), {}, 'Sign out');
+  const page = await browser.submit('/account', {}, 'Sign out');
   expect(page.url.pathname).toBe('/signed-out');
 };
 
-const mailedCode = (): string => codeIn(mails().at(-1) as LoggedMail);
+describe.each<[Record<string, string>, naming: string]>([
+  [{ prompt: 'login' }, 'without'],
+  [{ prompt: 'login' }, 'with'],
+  [{ max_age: '60' }, 'without'],
+  [{ max_age: '60' }, 'with'],
+])('a request with %j, %s acr_values=idp:NAME', (params, naming) => {
+  const requestAt = (name: string) => ({ ...params, ...(naming === 'with' && { acr_values: `idp:${name}` }) });
 
-const freshRequests: [string, Record<string, string>][] = [
-  ['prompt=login', { prompt: 'login' }],
-  ['prompt=login and acr_values=idp:NAME', { prompt: 'login', acr_values: 'idp:NAME' }],
-  ['max_age', { max_age: '60' }],
-  ['max_age and acr_values=idp:NAME', { max_age: '60', acr_values: 'idp:NAME' }],
-];
-const requestAt = (name: string, params: Record<string, string>): Record<string, string> =>
-  Object.fromEntries(Object.entries(params).map(([key, value]) => [key, value.replace('NAME', name)]));
-
-describe.each(freshRequests)('a request with %s', (_title, params) => {
   test.each(['signed in', 'signed out'])('rejects an old sign-in at a provider of type oidc, %s', async (state) => {
     const browser = await signInDirectly('google', day);
     if (state === 'signed out') await signOut(browser);
-    const login = await choose(browser, await authorize(browser, requestAt('google', params)), 'Google');
+    const login = await choose(browser, await authorize(browser, requestAt('google')), 'Google');
     expect(Object.fromEntries(login.url.searchParams)).toMatchObject({ prompt: 'login', max_age: '0' });
     const rejected = await signInAs(browser, login);
     expect([rejected.status, rejected.url.origin]).toEqual([502, server.origin]);
 
     server.social.session.seconds = 0;
-    const retry = await browser.open(rejected.links.find(({ text }) => text === 'Try Google again')?.href ?? '');
+    const retry = await browser.open(linkTo(rejected, 'Try Google again'));
     const { auth_time: authTime } = await claimsOf(await allow(browser, await signInAs(browser, retry)));
     expect(authTime).toBeGreaterThan(now() - 60);
   });
@@ -245,8 +229,8 @@ describe.each(freshRequests)('a request with %s', (_title, params) => {
   test.each(['signed in', 'signed out'])('needs a mailed code at a provider of type oauth2, %s', async (state) => {
     const browser = await signInDirectly('facebook');
     if (state === 'signed out') await signOut(browser);
-    const request = requestAt('facebook', params);
-    const form = await signInAs(browser, await choose(browser, await authorize(browser, request), 'Facebook'));
+    const login = await choose(browser, await authorize(browser, requestAt('facebook')), 'Facebook');
+    const form = await signInAs(browser, login);
     expect(form.title).toMatch(/^Confirm that it is you/);
     expect(form.headers.get('content-security-policy')).not.toMatch(/form-action 'self'(;|$)/);
     expect((await browser.send(form, { code: wrongFor(mailedCode()) })).status).toBe(400);
@@ -288,8 +272,8 @@ test.each([
 ] as const)('signing out and in again at %s does not make the session fresh', async (provider, seconds) => {
   const browser = await signInDirectly(provider, seconds);
   await signOut(browser);
-  await signInAs(browser, await browser.open(`${server.origin}/social/${provider}`));
+  await signInAs(browser, await browser.open(`/social/${provider}`));
   const other = provider === 'google' ? 'Facebook' : 'Google';
-  const page = await browser.send(await browser.open(`${server.origin}/account`), {}, `Add ${other}`);
+  const page = await browser.submit('/account', {}, `Add ${other}`);
   expect(page.title).toMatch(/^Confirm that it is you/);
 });

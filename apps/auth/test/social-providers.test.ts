@@ -91,14 +91,8 @@ const providerOrigin = (): string => `http://localhost:${provider.port}`;
 async function respond(request: IncomingMessage): Promise<[number, unknown]> {
   const { pathname, searchParams } = new URL(request.url ?? '/', providerOrigin());
   if (pathname.startsWith('/.well-known/')) {
-    return [
-      200,
-      {
-        issuer: providerOrigin(),
-        token_endpoint: `${providerOrigin()}/token`,
-        userinfo_endpoint: `${providerOrigin()}/userinfo`,
-      },
-    ];
+    const issuer = providerOrigin();
+    return [200, { issuer, token_endpoint: `${issuer}/token`, userinfo_endpoint: `${issuer}/userinfo` }];
   }
   const form = new URLSearchParams(request.method === 'POST' ? await text(request) : '');
   // Each endpoint gets the token in a different place. `/debug` gets it as `input_token`, and the credentials of our
@@ -112,22 +106,21 @@ async function respond(request: IncomingMessage): Promise<[number, unknown]> {
   return typeof response === 'number' ? [response, { error: 'no' }] : [200, response];
 }
 
-const exchange = async (name: string, responses: Responses, headers: Record<string, string> = {}) =>
-  server.token(
-    {
-      grant_type: 'social_access_token',
-      client_id: 'demo-native',
-      scope: scopes.play,
-      provider: name,
-      token: tokenFor(responses),
-    },
-    headers,
-  );
+const formFor = (provider: string, responses: Responses) => ({
+  grant_type: 'social_access_token',
+  client_id: 'demo-native',
+  scope: scopes.play,
+  provider,
+  token: tokenFor(responses),
+});
+const exchange = (name: string, responses: Responses, headers: Record<string, string> = {}) =>
+  server.token(formFor(name, responses), headers);
 
 /** The response of an introspection endpoint to a valid token. */
 const activeResponse = { active: true, client_id: app, sub: 'u-1' };
 /** The response of Facebook's `debug_token` to a valid token. */
 const validResponse = { data: { is_valid: true, app_id: app, user_id: 'u-1' } };
+const issuedToOther = { data: { ...validResponse.data, app_id: 'x' } };
 const minuteAgo = Math.floor(Date.now() / 1000) - 60;
 
 describe('native tokens that are valid and were issued to one of nativeAudiences', () => {
@@ -137,11 +130,7 @@ describe('native tokens that are valid and were issued to one of nativeAudiences
     ['tokenInfo', 'azp', { token: { azp: app, sub: 'u-1' } }],
     ['tokenInfo', 'azp, although aud names another application', { token: { azp: app, aud: 'an-api', sub: 'u-1' } }],
     ['introspection', 'client_id', { token: activeResponse }],
-    [
-      'introspection',
-      'aud, if the response contains no client_id',
-      { token: { active: true, aud: [app], sub: 'u-1' } },
-    ],
+    ['introspection', 'aud without client_id', { token: { active: true, aud: [app], sub: 'u-1' } }],
     ['debugToken', 'app_id', { token: validResponse, user: { id: 'u-1' } }],
   ])('the provider %s confirms a native token by %s', async (name, _title, responses) => {
     const response = await exchange(name, responses);
@@ -155,46 +144,29 @@ describe('native tokens that are valid and were issued to one of nativeAudiences
   test('userinfo adds the name and the address that the response about the token lacks', async () => {
     const user = { sub: 'u-3', name: 'Uma Userinfo', email: 'uma@social.example', email_verified: true };
     const response = await exchange('tokenInfo', { token: { aud: app, sub: 'u-3', name: 'Uma Token' }, user });
-    const { sub } = decodeJwt(String(response.access_token));
-    expect(await server.db('account').where({ id: sub ?? '' })).toMatchObject([
-      { name: 'Uma Token', email: 'uma@social.example', email_verified: true },
-    ]);
+    const account = { name: 'Uma Token', email: 'uma@social.example', email_verified: true };
+    const { sub = '' } = decodeJwt(String(response.access_token));
+    expect(await server.db('account').where({ id: sub })).toMatchObject([account]);
   });
 });
 
 describe('native tokens that the provider does not confirm', () => {
   test.each<[string, string, Responses]>([
-    ['tokenInfo', 'was issued to another application', { token: { aud: 'another-app', sub: 'u-1' } }],
-    [
-      'tokenInfo',
-      'was issued to another application, although aud names ours',
-      { token: { azp: 'another-app', aud: app, sub: 'u-1' } },
-    ],
+    ['tokenInfo', 'was issued to another application', { token: { aud: 'another', sub: 'u-1' } }],
+    ['tokenInfo', 'names our application only in aud', { token: { azp: 'another', aud: app, sub: 'u-1' } }],
     ['tokenInfo', 'has no user', { token: { aud: app } }],
     // Google's endpoint returns `exp` as text.
     ['tokenInfo', 'has expired', { token: { aud: app, sub: 'u-1', exp: String(minuteAgo) } }],
     ['tokenInfo', 'makes the request invalid', { token: 400 }],
     ['tokenInfo', 'gets the response null', { token: null }],
-    [
-      'tokenInfo',
-      'belongs to another user than the profile',
-      { token: { aud: app, sub: 'u-1' }, user: { sub: 'u-2' } },
-    ],
+    ['tokenInfo', 'belongs to another user', { token: { aud: app, sub: 'u-1' }, user: { sub: 'u-2' } }],
     ['introspection', 'is not active', { token: { active: false } }],
-    [
-      'introspection',
-      'was issued to another application, although aud names ours',
-      { token: { ...activeResponse, client_id: 'x', aud: app } },
-    ],
+    ['introspection', 'names our application only in aud', { token: { ...activeResponse, client_id: 'x', aud: app } }],
     ['introspection', 'has no user', { token: { active: true, client_id: app } }],
-    ['introspection', 'belongs to another user than the profile', { token: activeResponse, user: { sub: 'u-2' } }],
+    ['introspection', 'belongs to another user', { token: activeResponse, user: { sub: 'u-2' } }],
     ['debugToken', 'is not valid', { token: { data: { is_valid: false } } }],
-    [
-      'debugToken',
-      'was issued to another application',
-      { token: { data: { ...validResponse.data, app_id: 'x' } }, user: { id: 'u-1' } },
-    ],
-    ['debugToken', 'belongs to another user than the profile', { token: validResponse, user: { id: 'u-2' } }],
+    ['debugToken', 'was issued to another application', { token: issuedToOther, user: { id: 'u-1' } }],
+    ['debugToken', 'belongs to another user', { token: validResponse, user: { id: 'u-2' } }],
     ['debugToken', 'belongs to a user without an id', { token: validResponse, user: { name: 'Nobody' } }],
     ['debugToken', 'is invalid for userinfo', { token: validResponse, user: 400 }],
     ['uncheckable', 'cannot be checked, because the provider has no endpoint for that', { token: activeResponse }],
@@ -220,17 +192,8 @@ test('a token that the provider does not confirm counts as a failed sign-in from
   const guarded = await server.startInstance({}, { addressFailures: 5 });
   // Other tests have also failed to sign in from this address.
   await server.db.raw('delete from guard_count');
-  const exchangeInvalidToken = () =>
-    fetch(`${guarded.origin}/connect/token`, {
-      method: 'POST',
-      body: new URLSearchParams({
-        grant_type: 'social_access_token',
-        client_id: 'demo-native',
-        scope: scopes.play,
-        provider: 'debugToken',
-        token: tokenFor({ token: { data: { is_valid: false } } }),
-      }),
-    });
+  const body = new URLSearchParams(formFor('debugToken', { token: { data: { is_valid: false } } }));
+  const exchangeInvalidToken = () => fetch(`${guarded.origin}/connect/token`, { method: 'POST', body });
   for (let n = 0; n < 5; n++) expect((await exchangeInvalidToken()).status).toBe(400);
   const locked = await exchangeInvalidToken();
   expect([locked.status, Number(locked.headers.get('retry-after')) > 0]).toEqual([429, true]);
@@ -253,16 +216,12 @@ const names = ['microsoft', 'apple', 'github'] as const;
 const beginSignIn = async (name: string) => {
   const visitor = openFormBrowser([server.origin]);
   // The server redirects the visitor to the authorization endpoint of the provider.
-  const { url } = await visitor.open(`${server.origin}/social/${name}?return=/account`);
+  const { url } = await visitor.open(`/social/${name}?return=/account`);
   return { visitor, authorizationUrl: url };
 };
 const findAccount = async (name: string) => {
-  const [row] = await server
-    .db('social_identity')
-    .join('account', 'account.id', 'account_id')
-    .where({ provider: name, subject: adaId })
-    .select('account.name', 'account.email', 'account.email_verified');
-  return row;
+  const { account_id: id } = await server.db('social_identity').where({ provider: name, subject: adaId }).first();
+  return server.db('account').where({ id }).first('name', 'email', 'email_verified');
 };
 
 describe.each(names)('%s', (name) => {

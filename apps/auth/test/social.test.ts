@@ -1,12 +1,12 @@
 // Tests the sign-in at social providers and the exchange of native tokens (specification, "Social identity provider
 // login" and "Native social token exchange").
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { type FormBrowser, fieldOf, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, fieldOf, linkTo, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { scopes, startAuthServer } from './auth-server.ts';
 import { createDevice } from './device-fixture.ts';
-import { allow, authorizeUrl, player, redirectParameters } from './flows.ts';
+import { allow, authorizeUrl, owner, player, redirectParameters } from './flows.ts';
 import { startSocialServer } from './social-server.ts';
 
 // Nothing listens at this issuer. Without the setting `nativeAudiences`, the provider accepts no native token.
@@ -26,11 +26,19 @@ const authorize = (params: Record<string, string> = {}): string =>
   authorizeUrl(server, { ...client, response_type: 'code', scope: `offline_access ${scopes.play}`, ...params });
 const redeem = (page: Page) =>
   server.token({ ...client, grant_type: 'authorization_code', code: String(redirectParameters(page).code) });
+/** Begins the sign-in of a client at the provider, in a new browser. `login` is the page of the provider. */
+const begin = async (name: 'google' | 'facebook', params: Record<string, string> = {}) => {
+  const visitor = browser();
+  return { visitor, login: await visitor.open(authorize({ acr_values: `idp:${name}`, ...params })) };
+};
+/** Signs in at the provider, and returns the tokens of the client. */
+const tokensOf = async ({ visitor, login }: Awaited<ReturnType<typeof begin>>, user: string) =>
+  redeem(await visitor.send(await signInAs(visitor, login, user), {}, allow));
 const expectSignInPageOf = (name: string, page: Page): void =>
   expect(page.url.href).toContain(`${server.social.origin}/${name}/authorize`);
 const titles = { google: 'Google', facebook: 'Facebook' };
 const choose = (visitor: FormBrowser, page: Page, name: 'google' | 'facebook'): Promise<Page> =>
-  visitor.open(page.links.find(({ text }) => text.includes(titles[name]))?.href ?? '');
+  visitor.open(linkTo(page, titles[name]));
 /** Signs in at the provider, or cancels there if `user` is empty. */
 const signInAs = (visitor: FormBrowser, page: Page, user: string) =>
   visitor.send(page, {}, { name: 'user', value: user });
@@ -46,28 +54,19 @@ const callbackFor = async (login: Page, user: string): Promise<URL> => {
 
 describe.each(['google', 'facebook'] as const)('acr_values=idp:%s', (name) => {
   test('the user signs in, an account is created, and the code gives access_token and refresh_token', async () => {
-    const visitor = browser();
-    const login = await visitor.open(authorize({ acr_values: `idp:${name}` }));
+    const { visitor, login } = await begin(name);
     expectSignInPageOf(name, login);
     const consent = await signInAs(visitor, login, ada);
     expect(consent.title).toMatch(/^Allow access/);
     const tokens = await redeem(await visitor.send(consent, {}, allow));
     expect(tokens).toMatchObject({ status: 200, access_token: expect.any(String), refresh_token: expect.any(String) });
     const { sub } = decodeJwt(String(tokens.access_token));
-
-    const otherBrowser = browser();
-    const otherLogin = await otherBrowser.open(authorize({ acr_values: `idp:${name}` }));
-    const otherConsent = await signInAs(otherBrowser, otherLogin, ada);
-    const otherTokens = await redeem(await otherBrowser.send(otherConsent, {}, allow));
+    const otherTokens = await tokensOf(await begin(name), ada);
     expect(decodeJwt(String(otherTokens.access_token)).sub).toBe(sub);
   });
 
   test('with openid, the id_token contains the name and the address of the user', async () => {
-    const visitor = browser();
-    const login = await visitor.open(
-      authorize({ acr_values: `idp:${name}`, scope: `openid profile email ${scopes.play}` }),
-    );
-    const tokens = await redeem(await visitor.send(await signInAs(visitor, login, ada), {}, allow));
+    const tokens = await tokensOf(await begin(name, { scope: `openid profile email ${scopes.play}` }), ada);
     expect(decodeJwt(String(tokens.id_token))).toMatchObject({
       name: 'Ada Fairway',
       email: 'ada@social.example',
@@ -78,24 +77,20 @@ describe.each(['google', 'facebook'] as const)('acr_values=idp:%s', (name) => {
 
   test('a browser that is signed in to another account changes to the account of the provider’s user', async () => {
     const visitor = browser();
-    const signedIn = await visitor.send(await visitor.open(`${server.origin}/sign-in?return=/signed-out`), player);
+    const signedIn = await visitor.submit('/sign-in?return=/signed-out', player);
     expect(signedIn.status).toBe(200);
     const login = await visitor.open(authorize({ acr_values: `idp:${name}` }));
     expectSignInPageOf(name, login);
-    const tokens = await redeem(await visitor.send(await signInAs(visitor, login, ben), {}, allow));
+    const tokens = await tokensOf({ visitor, login }, ben);
     expect(tokens.status).toBe(200);
     expect(decodeJwt(String(tokens.access_token)).sub).not.toBe('acc-player');
   });
 
   test('a user who cancels returns to the client with access_denied if acr_values chose the provider', async () => {
-    const visitor = browser();
-    const login = await visitor.open(authorize({ acr_values: `idp:${name}`, state: 'client-state' }));
+    const { visitor, login } = await begin(name, { state: 'client-state' });
     const cancelled = await signInAs(visitor, login, '');
     expect(cancelled.url.href).toMatch(/^com\.example\.demo:\/callback/);
-    expect(Object.fromEntries(cancelled.url.searchParams)).toMatchObject({
-      error: 'access_denied',
-      state: 'client-state',
-    });
+    expect(redirectParameters(cancelled)).toMatchObject({ error: 'access_denied', state: 'client-state' });
   });
 
   test('a user who cancels returns to the sign-in page with a notice if they chose the provider there', async () => {
@@ -104,68 +99,52 @@ describe.each(['google', 'facebook'] as const)('acr_values=idp:%s', (name) => {
     expect(cancelled.status).toBe(200);
     expect(cancelled.title).toMatch(/^Sign in/);
     expect(cancelled.html).toContain(`You cancelled signing in with ${titles[name]}`);
-
     const login = await choose(visitor, cancelled, name);
-    const consent = await signInAs(visitor, login, ada);
-    expect((await redeem(await visitor.send(consent, {}, allow))).status).toBe(200);
+    expect((await tokensOf({ visitor, login }, ada)).status).toBe(200);
   });
 
   test('after an error of the provider, a page has links to try again and to sign in another way', async () => {
-    const visitor = browser();
-    const login = await visitor.open(authorize({ acr_values: `idp:${name}` }));
+    const { visitor, login } = await begin(name);
     const callback = await callbackFor(login, '');
     callback.searchParams.set('error', 'server_error');
     const failure = await visitor.open(callback);
     expect(failure.status).toBe(502);
     expect(failure.title).toMatch(/did not work/);
-    const retry = await visitor.open(failure.links.find(({ text }) => /^Try .* again$/.test(text))?.href ?? '');
-    expectSignInPageOf(name, retry);
-    const others = await visitor.open(failure.links.find(({ text }) => text === 'Other ways to sign in')?.href ?? '');
+    expectSignInPageOf(name, await visitor.open(linkTo(failure, `Try ${titles[name]} again`)));
+    const others = await visitor.open(linkTo(failure, 'Other ways to sign in'));
     expect(others.title).toMatch(/^Sign in/);
     const cancelled = await visitor.send(others, {}, 'Cancel');
     expect(cancelled.url.searchParams.get('error')).toBe('access_denied');
   });
 
   test('a provider that is unavailable while the code is redeemed is reported on a page', async () => {
-    const visitor = browser();
-    const login = await visitor.open(authorize({ acr_values: `idp:${name}` }));
+    const { visitor, login } = await begin(name);
     const callback = await callbackFor(login, ada);
     server.social.outages[name] = 'unavailable';
-    try {
-      const page = await visitor.open(callback);
-      expect(page.status).toBe(502);
-      expect(page.title).toMatch(/did not work/);
-    } finally {
+    const page = await visitor.open(callback).finally(() => {
       server.social.outages[name] = 'none';
-    }
+    });
+    expect([page.status, page.title]).toEqual([502, expect.stringMatching(/did not work/)]);
   });
 });
 
 describe('the callback', () => {
-  const openLogin = (visitor: FormBrowser) => visitor.open(authorize({ acr_values: 'idp:google' }));
-
   test('the callback works only in the browser that began the sign-in', async () => {
-    const visitor = browser();
-    const login = await openLogin(visitor);
-    const attacker = browser();
-    await openLogin(attacker);
-    const callback = await callbackFor(login, ada);
-    const stolen = await attacker.open(callback);
-    expect(stolen.status).toBe(400);
-    expect(stolen.title).toMatch(/has expired/);
+    const { login } = await begin('google');
+    const { visitor: attacker } = await begin('google');
+    const stolen = await attacker.open(await callbackFor(login, ada));
+    expect([stolen.status, stolen.title]).toEqual([400, expect.stringMatching(/has expired/)]);
   });
 
   test('the callback works only once', async () => {
-    const visitor = browser();
-    const login = await openLogin(visitor);
+    const { visitor, login } = await begin('google');
     const callback = await callbackFor(login, ada);
     expect((await visitor.open(callback)).title).toMatch(/^Allow access/);
     expect((await visitor.open(callback)).status).toBe(400);
   });
 
   test('the callback of one provider does not accept a response of another provider (mix-up)', async () => {
-    const visitor = browser();
-    const login = await openLogin(visitor);
+    const { visitor, login } = await begin('google');
     const callback = await callbackFor(login, ada);
     const callbackOfFacebook = new URL(callback);
     callbackOfFacebook.pathname = '/social/facebook/callback';
@@ -176,24 +155,24 @@ describe('the callback', () => {
   });
 
   test('the callback with an unknown provider or state shows an error page', async () => {
-    expect((await browser().open(`${server.origin}/social/nobody/callback?state=x`)).status).toBe(400);
-    expect((await browser().open(`${server.origin}/social/%00/callback?state=x`)).status).toBe(400);
-    expect((await browser().open(`${server.origin}/social/nobody`)).status).toBe(404);
+    expect((await browser().open('/social/nobody/callback?state=x')).status).toBe(400);
+    expect((await browser().open('/social/%00/callback?state=x')).status).toBe(400);
+    expect((await browser().open('/social/nobody')).status).toBe(404);
   });
 });
 
 test('a sign-in that began on our own page returns to a page of this site', async () => {
   const visitor = browser();
-  const signIn = await visitor.open(`${server.origin}/sign-in?return=/signed-out`);
+  const signIn = await visitor.open('/sign-in?return=/account?here');
   const login = await choose(visitor, signIn, 'google');
-  expect((await signInAs(visitor, login, ada)).url.href).toBe(`${server.origin}/signed-out`);
-  const evil = await visitor.open(`${server.origin}/social/google?return=//evil.example`);
+  expect((await signInAs(visitor, login, ada)).url.href).toBe(`${server.origin}/account?here`);
+  const evil = await visitor.open('/social/google?return=//evil.example');
   expect((await signInAs(visitor, evil, ada)).url.origin).toBe(server.origin);
 });
 
 test('a user who cancels while linking a provider returns to the account page with a notice', async () => {
   const visitor = browser();
-  const account = await visitor.send(await visitor.open(`${server.origin}/sign-in?return=/account`), player);
+  const account = await visitor.submit('/sign-in?return=/account', player);
   const cancelled = await signInAs(visitor, await visitor.send(account, {}, 'Add Google'), '');
   expect(cancelled.url.pathname).toBe('/account');
   expect(cancelled.html).toContain('You cancelled');
@@ -203,22 +182,19 @@ test('a user who cancels while linking a provider returns to the account page wi
 describe('linking a provider to an account', () => {
   test('linking a provider to an account is rejected before the e-mail address is confirmed', async () => {
     const visitor = browser();
-    const form = await visitor.open(`${server.origin}/register`);
     const newUser = { name: 'Una Unconfirmed', username: 'una@example.org', password: 'seven unusual lamps' };
-    const account = await visitor.send(form, newUser);
+    const account = await visitor.submit('/register', newUser);
     expect(account.html).toContain('Confirm your e-mail address before you add another way to sign in.');
     expect(account.html).not.toContain('Add Google');
-    const forgedForm = { csrf: fieldOf(account, 'csrf') ?? '', provider: 'google' };
-    const response = await server.post('/account/providers/add', forgedForm, { cookie: visitor.cookieHeader() });
-    expect(response.status).toBe(409);
+    const form = { csrf: fieldOf(account, 'csrf') ?? '', provider: 'google' };
+    expect((await visitor.post('/account/providers/add', form)).status).toBe(409);
   });
 
   test('linking a provider to an account informs the owner of the account by e-mail', async () => {
     // In an earlier test, `ben` signed in with this provider and got another account.
     await server.db.raw('delete from social_identity where subject = ?', [ben]);
     const visitor = browser();
-    const owner = { username: 'owner@north.example', password: 'demo-owner-pass' };
-    const account = await visitor.send(await visitor.open(`${server.origin}/sign-in?return=/account`), owner);
+    const account = await visitor.submit('/sign-in?return=/account', owner);
     const linked = await signInAs(visitor, await visitor.send(account, {}, 'Add Facebook'), ben);
     expect(linked.html).toContain('You can now sign in with this provider');
     // Without SMTP_URL, the server writes e-mails to its log.
@@ -228,13 +204,12 @@ describe('linking a provider to an account', () => {
 });
 
 describe('social_access_token', () => {
-  const exchange = async (form: Record<string, string>) =>
-    server.token({
-      grant_type: 'social_access_token',
-      client_id: 'demo-native',
-      scope: `offline_access ${scopes.play}`,
-      ...form,
-    });
+  const request = {
+    grant_type: 'social_access_token',
+    client_id: 'demo-native',
+    scope: `offline_access ${scopes.play}`,
+  };
+  const exchange = (form: Record<string, string>) => server.token({ ...request, ...form });
   const subOf = (response: Record<string, unknown>) => decodeJwt(String(response.access_token)).sub;
 
   test.each(['google', 'facebook'] as const)(
@@ -254,9 +229,7 @@ describe('social_access_token', () => {
   );
 
   test('the account is the same as after a sign-in at the provider', async () => {
-    const visitor = browser();
-    const login = await visitor.open(authorize({ acr_values: 'idp:google' }));
-    const tokens = await redeem(await visitor.send(await signInAs(visitor, login, ada), {}, allow));
+    const tokens = await tokensOf(await begin('google'), ada);
     const native = await exchange({ token: server.social.nativeToken('google', ada) });
     expect(subOf(native)).toBe(subOf(tokens));
   });
@@ -288,13 +261,11 @@ describe('social_access_token', () => {
     'while a provider is %s, its tokens get 503, and the tokens of others are accepted',
     async (outage) => {
       server.social.outages.facebook = outage;
-      try {
-        const refused = await exchange({ token: server.social.nativeToken('facebook', ada) });
-        expect(refused).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
-        expect(await exchange({ token: server.social.nativeToken('google', ada) })).toMatchObject({ status: 200 });
-      } finally {
-        server.social.outages.facebook = 'none';
-      }
+      const refused = await exchange({ token: server.social.nativeToken('facebook', ada) });
+      const accepted = await exchange({ token: server.social.nativeToken('google', ada) });
+      server.social.outages.facebook = 'none';
+      expect(refused).toMatchObject({ status: 503, error: 'temporarily_unavailable' });
+      expect(accepted).toMatchObject({ status: 200 });
     },
   );
 
@@ -310,10 +281,8 @@ describe('social_access_token', () => {
     expect(responses.map(({ status }) => status)).toEqual(Array(16).fill(200));
     expect(new Set(responses.map(subOf)).size).toBe(1);
     // The name of this user is `Not Pat Player`.
-    const { rows } = await server.db.raw(
-      "select 1 from account where username like 'facebook:%' and name = 'Not Pat Player'",
-    );
-    expect(rows).toHaveLength(1);
+    const accounts = server.db('account').whereLike('username', 'facebook:%');
+    expect(await accounts.where({ name: 'Not Pat Player' })).toHaveLength(1);
   });
 
   test('the token never appears in the log', async () => {
@@ -328,9 +297,11 @@ describe('the sign-in for a device', () => {
   /** Connects a device that sends these parameters. The user signs in with Google. Returns the token response. */
   const connect = async (parameters: Record<string, string>) => {
     const device = createDevice(server);
-    const codes = await device.start(parameters);
-    const visitor = browser();
-    const next = await visitor.send(await device.enter(codes.user_code, visitor), {}, allow);
+    const {
+      codes,
+      browser: visitor,
+      page: next,
+    } = await device.decide(allow, { form: parameters, browser: browser() });
     // Without `acr_values`, the next page is our sign-in page, and not the page of the provider.
     const login = next.title.startsWith('Sign in ·') ? await choose(visitor, next, 'google') : next;
     expectSignInPageOf('google', login);

@@ -42,6 +42,5 @@ export async function signInUser(
 ): Promise<TestUser> {
   const browser = openFormBrowser([server.origin], { 'User-Agent': userAgent });
   // If nobody is signed in, the server redirects the browser from /account to the sign-in page.
-  const form = await browser.open(`${server.origin}/account`);
-  return { username, browser, account: await browser.send(form, { username, password: secret }) };
+  return { username, browser, account: await browser.submit('/account', { username, password: secret }) };
 }

@@ -6,7 +6,15 @@ import type { FormBrowser } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
-import { basic, createKeyStore, encryptionKey, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
+import {
+  basic,
+  createKeyStore,
+  encryptionKey,
+  patForm,
+  scopes,
+  startAuthServer,
+  statusAndBody,
+} from './auth-server.ts';
 import { createDevice, type DeviceAuthorization, deviceCodeGrant } from './device-fixture.ts';
 import {
   authorize,
@@ -91,13 +99,9 @@ describe('userinfo', () => {
 
   test('userinfo rejects a token that is sent twice, in the query or with another scheme', async () => {
     const { access_token: token } = await tokensFor(`openid ${scopes.play}`);
-    const twice = await userinfo(bearer(token), {
-      method: 'POST',
-      body: new URLSearchParams({ access_token: token }),
-    });
-    expect(twice.status).toBe(400);
-    const query = await fetch(`${server.origin}/connect/userinfo?access_token=${token}`);
-    expect(query.status).toBe(400);
+    const body = new URLSearchParams({ access_token: token });
+    expect((await userinfo(bearer(token), { method: 'POST', body })).status).toBe(400);
+    expect((await fetch(`${server.origin}/connect/userinfo?${body}`)).status).toBe(400);
     expect((await userinfo({ Authorization: `Basic ${token}` })).status).toBe(401);
   });
 
@@ -115,6 +119,7 @@ describe('userinfo', () => {
 describe('introspection', () => {
   const introspect = async (token: string, headers: Record<string, string> = web) =>
     statusAndBody(await server.post('/connect/introspect', { token }, headers));
+  const inactive = { status: 200, active: false };
 
   test('introspection of a JWT, an opaque token and a refresh token describes the active token', async () => {
     const all = `openid offline_access ${scopes.play}`;
@@ -135,32 +140,27 @@ describe('introspection', () => {
 
   test('introspection of a token returns inactive after its client is revoked or its account is disabled', async () => {
     const { access_token: jwt } = await tokensFor(`openid ${scopes.play}`);
-    const machine = await server.token(
-      { grant_type: 'client_credentials', scope: scopes.bookings },
-      basic('demo-pat-north', 'demo-pat-north-secret'),
-    );
-    const patToken = String(machine.access_token);
+    const patToken = String((await server.token(patForm)).access_token);
     expect(await introspect(patToken)).toMatchObject({ active: true, client_id: 'demo-pat-north' });
-    await server.db.raw("update client set disabled_at = now() where id = 'demo-pat-north'");
-    expect(await introspect(patToken)).toEqual({ status: 200, active: false });
-    await server.db.raw("update account set disabled_at = now() where id = 'acc-player'");
-    expect(await introspect(jwt)).toEqual({ status: 200, active: false });
-    await server.db.raw("update client set disabled_at = null where id = 'demo-pat-north'");
-    await server.db.raw("update account set disabled_at = null where id = 'acc-player'");
+    const pat = server.db('client').where({ id: 'demo-pat-north' });
+    await pat.clone().update({ disabled_at: new Date() });
+    expect(await introspect(patToken)).toEqual(inactive);
+    const account = server.db('account').where({ id: 'acc-player' });
+    await account.clone().update({ disabled_at: new Date() });
+    expect(await introspect(jwt)).toEqual(inactive);
+    await pat.update({ disabled_at: null });
+    await account.update({ disabled_at: null });
     // The list of revocations has no way back for tokens that were issued before.
-    expect(await introspect(jwt)).toEqual({ status: 200, active: false });
+    expect(await introspect(jwt)).toEqual(inactive);
     // Tokens that other tests get in the same second must be valid.
     await server.db.raw('delete from revocation');
   });
 
   test('introspection returns only that a revoked or made-up token or one of another client is inactive', async () => {
     const { access_token: jwt, refresh_token: refresh } = await tokensFor(`offline_access ${scopes.play}`);
-    expect(await introspect(jwt, drivingRange)).toEqual({ status: 200, active: false });
-    expect(await introspect(refresh, drivingRange)).toEqual({ status: 200, active: false });
+    for (const token of [jwt, refresh]) expect(await introspect(token, drivingRange)).toEqual(inactive);
     await server.post('/connect/revocation', { token: refresh }, web);
-    for (const token of [jwt, refresh, 'made-up', 'a.b.c']) {
-      expect(await introspect(token)).toEqual({ status: 200, active: false });
-    }
+    for (const token of [jwt, refresh, 'made-up', 'a.b.c']) expect(await introspect(token)).toEqual(inactive);
   });
 
   test('a client of kind standard can introspect any access token, but only its own refresh tokens', async () => {
@@ -169,7 +169,6 @@ describe('introspection', () => {
     await server.load({ clients: [backEnd] });
     const byBackEnd = basic('back-end', 'back-end-secret');
     const byPersonalAccessToken = basic('demo-pat-north', 'demo-pat-north-secret');
-    const inactive = { status: 200, active: false };
     const { access_token: jwt, refresh_token: refresh } = await tokensFor(`offline_access ${scopes.play}`);
     const { access_token: opaque } = await tokensFor('openid');
     for (const token of [jwt, opaque]) {
@@ -241,9 +240,8 @@ describe('sign-out that a client requests', () => {
       await after?.();
       const silent = await browser.open(authorizeUrl(server, { ...request, prompt: 'none', id_token_hint: hint }));
       expect(redirectParameters(silent)).toHaveProperty('code');
-      expect((await browser.open(end({ id_token_hint: hint, post_logout_redirect_uri: signedOut }))).title).toMatch(
-        /^Sign out\?/,
-      );
+      const question = await browser.open(end({ id_token_hint: hint, post_logout_redirect_uri: signedOut }));
+      expect(question.title).toMatch(/^Sign out\?/);
       const forged = await browser.open(end({ id_token_hint: hint.replace(/.{9}$/, 'AAAAAAAAA') }));
       expect(forged.status).toBe(400);
     },
@@ -252,13 +250,11 @@ describe('sign-out that a client requests', () => {
   test('a requested sign-out works with POST', async () => {
     const browser = openBrowser(server);
     const { id_token: hint } = await tokensFor('openid', browser);
-    const posted = await server.post('/connect/endsession', {
-      id_token_hint: hint,
-      post_logout_redirect_uri: signedOut,
-    });
-    expect(posted.status).toBe(303);
-    const page = await browser.open(new URL(posted.headers.get('location') ?? '', server.origin));
-    expect((await browser.send(page, {}, { name: 'logout', value: 'yes' })).url.href).toBe(signedOut);
+    const form = { id_token_hint: hint, post_logout_redirect_uri: signedOut };
+    const { status, headers } = await server.post('/connect/endsession', form);
+    expect(status).toBe(303);
+    const back = await browser.submit(headers.get('location') ?? '', {}, { name: 'logout', value: 'yes' });
+    expect(back.url.href).toBe(signedOut);
   });
 });
 
@@ -293,9 +289,8 @@ const expectLifetime = (body: Record<string, unknown>, seconds: number) => {
 
 describe('the lifetime of access tokens', () => {
   test('personal access tokens give tokens with the lifetime access_token_ttl', async () => {
-    const { client_id, client_secret } = personalAccessToken;
-    const form = { grant_type: 'client_credentials', client_id, client_secret, scope: scopes.bookings };
-    expectLifetime(await server.token(form), 60);
+    const { accountId: _, ...credentials } = personalAccessToken;
+    expectLifetime(await server.token({ ...patForm, ...credentials }), 60);
   });
 
   const scope = `offline_access ${scopes.play}`;
@@ -372,7 +367,6 @@ test('the portal names the access_token_ttl of a personal access token', async (
     accounts: [{ id: 'acc-own-bot', username: 'own-bot', password: 'own bot password', kind: 'service' }],
     clients: [{ client_id: 'own', client_secret: 'own-secret', accountId: 'acc-own-bot', access_token_ttl: 7200 }],
   });
-  const signIn = await browser.open(`${server.origin}/portal/tokens/own/rotate`);
-  const page = await browser.send(signIn, { username: 'own-bot', password: 'own bot password' });
+  const page = await browser.submit('/portal/tokens/own/rotate', { username: 'own-bot', password: 'own bot password' });
   expect(textOf(page.html)).toContain('until they expire, for up to 2 hours');
 });

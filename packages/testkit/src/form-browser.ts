@@ -19,6 +19,8 @@ export interface Page {
 type Values = Readonly<Record<string, string | readonly string[]>>;
 /** The name and value of a button, or a part of its text. */
 type ButtonSelector = { readonly name: string; readonly value: string } | string;
+/** A form, by one of its buttons or by the end of its path. */
+type FormSelector = ButtonSelector | { readonly action: string };
 
 interface Cookie {
   readonly name: string;
@@ -65,7 +67,10 @@ class CookieJar {
 
 export type FormBrowser = ReturnType<typeof openFormBrowser>;
 
-/** Opens a browser that sends requests only to the origins in `sites`, and adds `headers` to each request. */
+/**
+ * Opens a browser that sends requests only to the origins in `sites`, and adds `headers` to each request. The first
+ * site is the base of addresses that are only a path.
+ */
 export function openFormBrowser(sites: readonly string[], headers: Record<string, string> = {}) {
   const jar = new CookieJar();
 
@@ -106,35 +111,61 @@ export function openFormBrowser(sites: readonly string[], headers: Record<string
     throw new Error(`too many redirects, last to ${url}`);
   };
 
+  /**
+   * Follows redirects to the sites that were given to `openFormBrowser`. A redirect to another site is not followed:
+   * the returned page then has the address of the other site and the status 0.
+   */
+  const open = (address: string | URL) => request(new URL(address, sites[0]));
+
+  /**
+   * Submits the first form that has every field of `values` and, if it is given, the button. Fields that `values`
+   * does not name keep the values of the page. If the form is selected by its path, other fields are added, as an
+   * attacker could do.
+   * @throws {Error} if the page has no such form
+   */
+  const send = async (page: Page, values: Values, selector?: FormSelector) => {
+    const hasFields = ({ fields }: Form) =>
+      Object.keys(values).every((name) => fields.some((field) => field.name === name));
+    const action = typeof selector === 'object' && 'action' in selector ? selector.action : undefined;
+    const button = action === undefined ? (selector as ButtonSelector | undefined) : undefined;
+    const form = page.forms.find((candidate) =>
+      action === undefined
+        ? hasFields(candidate) && (button === undefined || findButton(candidate, button))
+        : new URL(candidate.action).pathname.endsWith(action),
+    );
+    if (!form) throw new Error(`no form with ${Object.keys(values)} ${JSON.stringify(selector)} in\n${page.html}`);
+    return request(new URL(form.action), {
+      method: 'POST',
+      body: formBody(form, values, button),
+      headers: { Origin: page.url.origin, Referer: page.url.href },
+    });
+  };
+
   return {
-    /**
-     * Follows redirects to the sites that were given to `openFormBrowser`. A redirect to another site is not followed:
-     * the returned page then has the address of the other site and the status 0.
-     */
-    open: (address: string | URL) => request(new URL(address)),
-    /**
-     * Submits the first form that has every field of `values` and, if it is given, the button. Fields that `values`
-     * does not name keep the values of the page.
-     * @throws {Error} if the page has no such form
-     */
-    async send(page: Page, values: Values, button?: ButtonSelector) {
-      const hasFields = ({ fields }: Form) =>
-        Object.keys(values).every((name) => fields.some((field) => field.name === name));
-      const form = page.forms.find(
-        (candidate) => hasFields(candidate) && (button === undefined || findButton(candidate, button)),
-      );
-      if (!form) throw new Error(`no form with ${Object.keys(values)} ${JSON.stringify(button)} in\n${page.html}`);
-      return request(new URL(form.action), {
+    open,
+    send,
+    /** Opens the page, and submits its form as `send` does. */
+    submit: async (address: string | URL, values: Values, selector?: FormSelector) =>
+      send(await open(address), values, selector),
+    /** Sends a form that no page needs to have, as an attacker could do. */
+    post: (address: string | URL, values: Record<string, string>) =>
+      request(new URL(address, sites[0]), {
         method: 'POST',
-        body: formBody(form, values, button),
-        headers: { Origin: page.url.origin, Referer: page.url.href },
-      });
-    },
+        body: new URLSearchParams(values),
+        headers: { Origin: sites[0] as string },
+      }),
     /** Returns the stored cookies as `name=value; Path=path`. */
     cookies: () => jar.all().map(({ name, value, path }) => `${name}=${value}; Path=${path}`),
     /** Returns the header Cookie that the browser sends to a path of its first site. */
     cookieHeader: (path = '/') => jar.cookieHeaderFor(new URL(path, sites[0])),
   };
+}
+
+/** The address of the first link whose text contains `part`, or whose address ends with `part`. */
+export function linkTo(page: Page, part: string): string {
+  const link = page.links.find(({ text, href }) => text.includes(part) || href.endsWith(part));
+  if (!link) throw new Error(`no link ${part} at ${page.url}`);
+  return link.href;
 }
 
 /** The value of the first field with this name, in the forms whose path ends with `action`. */

@@ -3,10 +3,10 @@
 // chapters V3, V6 and V7). docs/security.md lists which rule each test covers.
 import { createHmac } from 'node:crypto';
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { type FormBrowser, fieldOf, type Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, fieldOf } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
-import { basic, scopes, statusAndBody } from '../auth-server.ts';
+import { basic, patForm, scopes, statusAndBody } from '../auth-server.ts';
 import { authorize, authorizeUrl, openBrowser, owner, player, webCallback } from '../flows.ts';
 import { codeClient, redirectUri, startForRelyingParty } from './relying-party.ts';
 
@@ -27,8 +27,7 @@ const webSecret = basic('demo-web', 'demo-web-secret');
 /** Sends an authorization request as a browser does, without following redirects. */
 const visit = (params: Record<string, string>) =>
   fetch(authorizeUrl(server, params), { redirect: 'manual', headers: { Accept: 'text/html' } });
-const requestToken = async (form: Record<string, string | readonly string[]>, headers: Record<string, string> = {}) =>
-  server.token(form, headers);
+const requestToken = (form: Record<string, string>, headers: Record<string, string>) => server.token(form, headers);
 const redeem = (code: string | undefined, more: Record<string, string> = {}, headers = webSecret) =>
   requestToken(
     { grant_type: 'authorization_code', code: String(code), redirect_uri: web.redirect_uri, ...more },
@@ -95,11 +94,12 @@ describe('a redirect URI is compared character by character (RFC 9700 sections 2
     },
   );
 
-  test('the redirect URI of a token request must be the redirect URI of the authorization request', async () => {
+  test('a code is bound to its redirect URI and client, and other attempts leave it usable', async () => {
     const { code } = await authorize(server, web);
-    for (const redirect_uri of [`${webCallback}/`, webCallback.toUpperCase(), 'https://evil.example/']) {
+    for (const redirect_uri of [`${webCallback}/`, webCallback.toUpperCase(), 'https://evil.example/'])
       expect(await redeem(code, { redirect_uri })).toMatchObject(invalidGrant);
-    }
+    expect(await redeem(code, {}, basic('demo-range', 'demo-range-secret'))).toMatchObject(invalidGrant);
+    expect(await redeem(code, { client_id: 'demo-native' }, {})).toMatchObject(invalidGrant);
     const withoutRedirectUri = { grant_type: 'authorization_code', code: String(code) };
     expect(await requestToken(withoutRedirectUri, webSecret)).toMatchObject({ status: 400, error: 'invalid_request' });
     expect(await redeem(code)).toMatchObject({ status: 200 });
@@ -107,48 +107,24 @@ describe('a redirect URI is compared character by character (RFC 9700 sections 2
 });
 
 describe('responses and credentials cannot be mixed up', () => {
-  test('a code is bound to its client, and an attempt by another client leaves it usable', async () => {
-    const { code } = await authorize(server, web);
-    const range = basic('demo-range', 'demo-range-secret');
-    expect(await redeem(code, {}, range)).toMatchObject(invalidGrant);
-    expect(await redeem(code, { client_id: 'demo-native' }, {})).toMatchObject(invalidGrant);
-    expect(await redeem(code)).toMatchObject({ status: 200 });
-  });
-
   test('credentials in the query are not accepted (RFC 9700 section 4.3.2)', async () => {
-    const query = new URLSearchParams({
-      grant_type: 'client_credentials',
-      client_id: 'demo-pat-north',
-      client_secret: 'demo-pat-north-secret',
-      scope: scopes.bookings,
-    });
+    const query = new URLSearchParams(patForm);
     for (const method of ['GET', 'POST']) {
       const response = await fetch(`${server.origin}/connect/token?${query}`, { method });
       expect(await statusAndBody(response)).toMatchObject({ error: 'invalid_request' });
     }
   });
 
+  // discovery.test.ts has the requests without a secret, and client-credentials.test.ts those that send a field twice.
   const tokenRequest = { grant_type: 'client_credentials', scope: scopes.bookings };
-  const [id, secret] = ['demo-pat-north', 'demo-pat-north-secret'];
-  test.each<[string, Record<string, string | readonly string[]>, Record<string, string>]>([
-    ['Basic and body together', { client_id: id, client_secret: secret }, basic(id, secret)],
-    ['Basic of one client and client_id of another', { client_id: 'demo-pat-south' }, basic(id, secret)],
-    ['an id without its secret', { client_id: id }, {}],
-    ['an empty secret', { client_id: id, client_secret: '' }, {}],
-    ['the secret of another client', { client_id: id, client_secret: 'demo-web-secret' }, {}],
-    [
-      'the placeholder that oidc-provider gets instead of the secret',
-      { client_id: id, client_secret: 'kept-as-a-hash' },
-      {},
-    ],
-    ['a public client with a secret', { client_id: 'demo-spa', client_secret: 'x' }, {}],
-    ['two ids', { client_id: [id, 'demo-web'], client_secret: secret }, {}],
-    ['two secrets', { client_id: id, client_secret: ['x', secret] }, {}],
-    [
-      'an assertion type without an assertion',
-      { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer' },
-      {},
-    ],
+  const { client_id, client_secret } = patForm;
+  const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+  test.each<[string, Record<string, string>, Record<string, string>]>([
+    ['Basic and body together', { client_id, client_secret }, basic(client_id, client_secret)],
+    ['Basic of one client and client_id of another', { client_id: 'other' }, basic(client_id, client_secret)],
+    ['the secret of another client', { client_id, client_secret: 'demo-web-secret' }, {}],
+    ['the placeholder that oidc-provider gets as the secret', { client_id, client_secret: 'kept-as-a-hash' }, {}],
+    ['an assertion type without an assertion', { client_assertion_type }, {}],
   ])('client authentication with %s fails', async (_title, credentials, headers) => {
     const response = await requestToken({ ...tokenRequest, ...credentials }, headers);
     expect([400, 401]).toContain(response.status);
@@ -230,63 +206,46 @@ const openSignedInBrowser = async () => {
 };
 
 describe('every page forbids frames, scripts of others and caching (clickjacking: RFC 9700 section 4.16)', () => {
-  const endSession = () => `${server.origin}/connect/endsession`;
-  test.each<[string, () => Promise<Page>]>([
-    ['the sign-in page of a client', () => openBrowser(server).open(authorizeUrl(server, web))],
-    [
-      'the consent page',
-      async () => {
-        const browser = openBrowser(server);
-        return browser.send(await browser.open(authorizeUrl(server, { ...web, prompt: 'consent' })), player);
-      },
-    ],
-    ['our own sign-in page', () => openBrowser(server).open(`${server.origin}/sign-in`)],
-    ['the registration page', () => openBrowser(server).open(`${server.origin}/register`)],
-    ['the page for a password reset', () => openBrowser(server).open(`${server.origin}/reset-password`)],
-    ['the page of an invalid link', () => openBrowser(server).open(`${server.origin}/reset-password/new?token=x`)],
-    ['the page of an expired interaction', () => openBrowser(server).open(`${server.origin}/interaction/x`)],
-    [
-      'the page for an error of a client',
-      () => openBrowser(server).open(authorizeUrl(server, { ...web, client_id: 'x' })),
-    ],
-    ['the page of a device', () => openBrowser(server).open(`${server.origin}/device`)],
-    ['a page of a signed-in user', async () => (await openSignedInBrowser()).open(`${server.origin}/account`)],
-    ['the page of an unknown path', () => openBrowser(server).open(`${server.origin}/nowhere`)],
-    ['the sign-out page', async () => (await openSignedInBrowser()).open(endSession())],
-    ['the sign-out page while nobody is signed in', () => openBrowser(server).open(endSession())],
-    ['the page after signing out', () => openBrowser(server).open(`${endSession()}/success`)],
-    [
-      'a form_post response',
-      () =>
-        openBrowser(server).open(
-          authorizeUrl(server, {
-            ...spa,
-            nonce: 'n',
-            response_type: 'id_token token',
-            response_mode: 'form_post',
-            prompt: 'none',
-          }),
-        ),
-    ],
-  ])('%s forbids frames, scripts of others and caching', async (_title, openPage) => {
-    const { headers, html } = await openPage();
-    const policy = headers.get('content-security-policy') ?? '';
-    expect(policy).toContain("default-src 'none'");
-    expect(policy).toContain("frame-ancestors 'none'");
-    expect(policy).toContain("base-uri 'none'");
-    expect(policy).not.toMatch(/unsafe-|script-src[^;]*(\*|https?:|data:)/);
-    expect(headers.get('x-frame-options')).toBe('DENY');
-    expect(headers.get('x-content-type-options')).toBe('nosniff');
-    expect(headers.get('cache-control')).toMatch(/no-store/);
-    // Some pages of oidc-provider submit their form with one inline script. The policy contains the hash of that
-    // script.
-    expect((html.match(/<script(?! src="\/assets\/)/g) ?? []).length).toBe((policy.match(/'sha256-/g) ?? []).length);
-  });
+  const pathOf = (params: Record<string, string>) => authorizeUrl({ origin: '' }, params);
+  const formPost = { nonce: 'n', response_type: 'id_token token', response_mode: 'form_post', prompt: 'none' };
+  test.each<[string, string, open?: () => Promise<FormBrowser>]>([
+    ['the sign-in page of a client', pathOf(web)],
+    ['the consent page', pathOf({ ...web, prompt: 'consent' }), openSignedInBrowser],
+    ['our own sign-in page', '/sign-in'],
+    ['the registration page', '/register'],
+    ['the page for a password reset', '/reset-password'],
+    ['the page of an invalid link', '/reset-password/new?token=x'],
+    ['the page of an expired interaction', '/interaction/x'],
+    ['the page for an error of a client', pathOf({ ...web, client_id: 'x' })],
+    ['the page of a device', '/device'],
+    ['a page of a signed-in user', '/account', openSignedInBrowser],
+    ['the page of an unknown path', '/nowhere'],
+    ['the sign-out page', '/connect/endsession', openSignedInBrowser],
+    ['the sign-out page while nobody is signed in', '/connect/endsession'],
+    ['the page after signing out', '/connect/endsession/success'],
+    ['a form_post response', pathOf({ ...spa, ...formPost })],
+  ])(
+    '%s forbids frames, scripts of others and caching',
+    async (_title, path, open = async () => openBrowser(server)) => {
+      const { headers, html } = await (await open()).open(path);
+      const policy = headers.get('content-security-policy') ?? '';
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).toContain("frame-ancestors 'none'");
+      expect(policy).toContain("base-uri 'none'");
+      expect(policy).not.toMatch(/unsafe-|script-src[^;]*(\*|https?:|data:)/);
+      expect(headers.get('x-frame-options')).toBe('DENY');
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('cache-control')).toMatch(/no-store/);
+      // Some pages of oidc-provider submit their form with one inline script. The policy contains the hash of that
+      // script.
+      expect((html.match(/<script(?! src="\/assets\/)/g) ?? []).length).toBe((policy.match(/'sha256-/g) ?? []).length);
+    },
+  );
 
   test('a client that opened the sign-in page as a popup can still access the popup', async () => {
     const page = await openBrowser(server).open(authorizeUrl(server, { ...web, display: 'popup' }));
     expect(page.headers.get('cross-origin-opener-policy')).toBeNull();
-    const ownSignIn = await openBrowser(server).open(`${server.origin}/sign-in`);
+    const ownSignIn = await openBrowser(server).open('/sign-in');
     expect(ownSignIn.headers.get('cross-origin-opener-policy')).toBe('same-origin');
   });
 
@@ -331,12 +290,8 @@ describe('cookies', () => {
       if (location) expect(location).toMatch(/^(\/|https:\/\/id\.bay-booking\.example\/)/);
       return location ? request(location.replace(issuer, '')) : response.text();
     };
-    const html = await request(
-      authorizeUrl(httpsServer, { ...web, client_id: codeClient.id, redirect_uri: redirectUri }).replace(
-        httpsServer.origin,
-        '',
-      ),
-    );
+    const client = { client_id: codeClient.id, redirect_uri: redirectUri };
+    const html = await request(authorizeUrl({ origin: '' }, { ...web, ...client }));
     const action = /action="([^"]+sign-in)"/.exec(html)?.[1] ?? '';
     const csrf = /name="csrf" value="([^"]+)"/.exec(html)?.[1] ?? '';
     await request(action, { method: 'POST', body: new URLSearchParams({ ...player, csrf }) });
@@ -344,7 +299,7 @@ describe('cookies', () => {
   };
 
   test.each([['true'], ['1'], ['false']])(
-    'cookies are Secure, HttpOnly and SameSite=Lax when ISSUER is https (TRUST_PROXY=%s)',
+    'if ISSUER is https, cookies are Secure, HttpOnly and SameSite=Lax, and HSTS is sent (TRUST_PROXY=%s)',
     async (TRUST_PROXY) => {
       const httpsServer = await server.startInstance({ ISSUER: 'https://id.bay-booking.example', TRUST_PROXY });
       const cookies = await cookiesOverHttps(httpsServer);
@@ -357,17 +312,13 @@ describe('cookies', () => {
         expect(line).toMatch(/;\s*samesite=lax/i);
         expect(line).not.toMatch(/;\s*domain=/i);
       }
+      for (const path of ['/sign-in', '/connect/authorize', '/.well-known/openid-configuration', '/nowhere']) {
+        const { headers } = await fetch(httpsServer.origin + path);
+        // Eight digits are at least 10,000,000 s, which is almost four months.
+        expect(headers.get('strict-transport-security')).toMatch(/max-age=\d{8}/);
+      }
     },
   );
-
-  test('an https issuer sends Strict-Transport-Security', async () => {
-    const httpsServer = await server.startInstance({ ISSUER: 'https://id.bay-booking.example' });
-    for (const path of ['/sign-in', '/connect/authorize', '/.well-known/openid-configuration', '/nowhere']) {
-      const { headers } = await fetch(httpsServer.origin + path);
-      // Eight digits are at least 10,000,000 s, which is almost four months.
-      expect(headers.get('strict-transport-security')).toMatch(/max-age=\d{8}/);
-    }
-  });
 
   test('every sign-in gives the session a new id, and the old id is no longer valid (session fixation)', async () => {
     const browser = openBrowser(server);
@@ -382,7 +333,7 @@ describe('cookies', () => {
       return response.headers.get('location');
     };
     // This page creates a session, although nobody is signed in.
-    await browser.open(`${server.origin}/connect/endsession`);
+    await browser.open('/connect/endsession');
     const cookiesBefore = sessionOf();
     // The session has two cookies: `_session` and its signature `_session.sig`.
     expect(cookiesBefore).toHaveLength(2);
@@ -404,7 +355,7 @@ describe('cookies', () => {
     const authorizeWithCookie = () =>
       fetch(authorizeUrl(server, { ...web, prompt: 'none' }), { redirect: 'manual', headers: { Cookie: cookie } });
     expect((await authorizeWithCookie()).headers.get('location')).toContain('code=');
-    await browser.send(await browser.open(`${server.origin}/connect/endsession`), {}, 'Sign out');
+    await browser.submit('/connect/endsession', {}, 'Sign out');
     expect((await authorizeWithCookie()).headers.get('location')).toContain('error=login_required');
   });
 });
@@ -420,7 +371,7 @@ describe('the same request sent many times at once succeeds or is rejected, with
 
   test('a consent and the request that follows it can be sent many times at once', async () => {
     const browser = openBrowser(server);
-    const consent = await browser.send(await browser.open(authorizeUrl(server, { ...web, prompt: 'consent' })), player);
+    const consent = await browser.submit(authorizeUrl(server, { ...web, prompt: 'consent' }), player);
     const { pathname } = consent.url;
     const csrf = fieldOf(consent, 'csrf', { action: '/consent' }) ?? '';
     const headers = { Cookie: browser.cookieHeader(pathname) };
@@ -435,7 +386,7 @@ describe('the same request sent many times at once succeeds or is rejected, with
 describe('another site cannot act for the user (CSRF)', () => {
   test('a forged form does not sign the user out', async () => {
     const browser = await openSignedInBrowser();
-    await browser.open(`${server.origin}/connect/endsession?${new URLSearchParams({ logout: 'yes', state: 'x' })}`);
+    await browser.open(`/connect/endsession?${new URLSearchParams({ logout: 'yes', state: 'x' })}`);
     const cookie = browser.cookieHeader();
     for (const [path, form] of [
       ['/connect/endsession/confirm', { logout: 'yes' }],

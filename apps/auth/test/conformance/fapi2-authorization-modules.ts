@@ -48,20 +48,8 @@ export const authorizationModules = {
   'discovery-end-point-verification': async ({ server }) => {
     const response = await fetch(`${server.origin}/.well-known/openid-configuration`);
     const metadata = (await response.json()) as Record<string, unknown>;
-    expect(metadata).toMatchObject({
-      issuer: server.origin,
-      response_types_supported: expect.arrayContaining(['code']),
-      grant_types_supported: expect.arrayContaining(['authorization_code', 'refresh_token']),
-      code_challenge_methods_supported: ['S256'],
-      authorization_response_iss_parameter_supported: true,
-      token_endpoint_auth_methods_supported: expect.arrayContaining(['private_key_jwt']),
-      id_token_signing_alg_values_supported: expect.arrayContaining(['ES256']),
-      pushed_authorization_request_endpoint: `${server.origin}/connect/par`,
-      jwks_uri: `${server.origin}/connect/jwks`,
-    });
-    const algorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519'];
-    expect(metadata.dpop_signing_alg_values_supported).toEqual(algorithms);
-    expect(metadata.token_endpoint_auth_signing_alg_values_supported).toEqual(algorithms);
+    // discovery.test.ts compares the values of all metadata.
+    expect(metadata.issuer).toBe(server.origin);
     expect(metadata).not.toHaveProperty('registration_endpoint');
     const oauth = await fetch(`${server.origin}/.well-known/oauth-authorization-server`);
     expect(await oauth.json()).toEqual(metadata);

@@ -105,7 +105,7 @@ export function createFapi2Client(system: Fapi2System, variant: Variant, own: Ke
 
   const newBrowser = (): FormBrowser => openFormBrowser([server.origin]);
   const open = (params: Record<string, string>, browser = newBrowser()): Promise<Page> =>
-    browser.open(`${server.origin}/connect/authorize?${new URLSearchParams(params)}`);
+    browser.open(`/connect/authorize?${new URLSearchParams(params)}`);
   /** Opens a pushed request. `outside` contains parameters that are sent with the `request_uri` and are not pushed. */
   const openPushed = (pushed: Body, browser?: FormBrowser, outside: Record<string, string> = {}): Promise<Page> =>
     open({ client_id: own.clientId, request_uri: String(pushed.request_uri), ...outside }, browser);

@@ -85,7 +85,7 @@ test.each(['google', 'facebook'])(
     const params = { redirect_uri: 'com.example.demo:/callback', scope: `offline_access ${scopes.play}`, state };
     const url = openid.buildAuthorizationUrl(config, { ...params, acr_values: `idp:${name}` });
     // The sign-in page of the stand-in provider has a button for each user, and no fields to fill in.
-    const consent = await browser.send(await browser.open(url), {}, { name: 'user', value: ada });
+    const consent = await browser.submit(url, {}, { name: 'user', value: ada });
     const back = await browser.send(consent, {}, { name: 'decision', value: 'allow' });
     const tokens = await openid.authorizationCodeGrant(config, back.url, { expectedState: state });
     expect(tokens).toMatchObject({ access_token: expect.any(String), refresh_token: expect.any(String) });
@@ -108,7 +108,7 @@ test('a device gets codes, polls for its tokens, refreshes them and reads userin
   const codes = await openid.initiateDeviceAuthorization(config, { scope });
   expect(codes).toMatchObject({ expires_in: 600, interval: 5, verification_uri: `${server.origin}/device` });
   const browser = openBrowser(server);
-  const entered = await browser.send(await browser.open(codes.verification_uri_complete ?? ''), {});
+  const entered = await browser.submit(codes.verification_uri_complete ?? '', {});
   await signInAndConsent(browser, await browser.send(entered, {}, { name: 'decision', value: 'allow' }));
   // openid-client waits for the interval even before its first poll, so the test shortens it to 0.01 s.
   const tokens = await openid.pollDeviceAuthorizationGrant(config, { ...codes, interval: 0.01 });
@@ -160,14 +160,13 @@ test('the website signs a user in with code and PKCE, refreshes the token, and s
     const refreshes = await countRefreshes();
     const browser = openFormBrowser([server.origin, site]);
     expect((await browser.open(site)).html).toBe('Nobody is signed in.');
-    const consent = await browser.send(await browser.open(`${site}/sign-in`), player);
+    const consent = await browser.submit(`${site}/sign-in`, player);
     expect((await browser.send(consent, {}, { name: 'decision', value: 'allow' })).html).toBe('Hello Pat Player');
     expect((await browser.open(site)).html).toBe('Hello Pat Player');
     // The signed-in user has seen the page twice. Each time, the website has refreshed the tokens.
     expect(await countRefreshes()).toBe(refreshes + 2);
 
-    const question = await browser.open(`${site}/sign-out`);
-    const signedOut = await browser.send(question, {}, 'Sign out');
+    const signedOut = await browser.submit(`${site}/sign-out`, {}, 'Sign out');
     expect(signedOut.url.href).toBe(`${site}/signed-out`);
     expect(signedOut.html).toBe('Nobody is signed in.');
     expect((await browser.open(`${site}/sign-in`)).title).toMatch(/^Sign in/);
@@ -180,7 +179,7 @@ test('the website reports that the user has cancelled', async () => {
   const { site, stop } = await startWebsite();
   try {
     const browser = openFormBrowser([server.origin, site]);
-    const cancelled = await browser.send(await browser.open(`${site}/sign-in`), {}, 'Cancel');
+    const cancelled = await browser.submit(`${site}/sign-in`, {}, 'Cancel');
     expect([cancelled.status, cancelled.html]).toEqual([400, 'Sign-in failed: access_denied']);
   } finally {
     stop();

@@ -66,35 +66,15 @@ describe('oidcc-config-certification-test-plan', () => {
   test('oidcc-discovery-endpoint-verification', async () => {
     const issuer = 'https://id.bay-booking.example';
     const httpsServer = await server.startInstance({ ISSUER: issuer });
+    // discovery.test.ts compares the values of all metadata.
     const metadata = await metadataOf(httpsServer);
-    expect(metadata).toMatchObject({
-      issuer,
-      response_types_supported: expect.arrayContaining(['code', 'id_token', 'id_token token']),
-      subject_types_supported: ['public'],
-      id_token_signing_alg_values_supported: expect.arrayContaining(['RS256']),
-      grant_types_supported: expect.arrayContaining(['authorization_code', 'implicit', 'refresh_token']),
-      claims_supported: expect.arrayContaining(['sub', 'name', 'email']),
-      scopes_supported: expect.arrayContaining(['openid']),
-      code_challenge_methods_supported: expect.any(Array),
-      claims_parameter_supported: false,
-      request_uri_parameter_supported: false,
-    });
+    expect(metadata.issuer).toBe(issuer);
     expect(metadata.id_token_signing_alg_values_supported).not.toContain('none');
     for (const [name, value] of Object.entries(metadata)) {
       if (/_endpoint$|_uri$/.test(name)) expect(value).toMatch(/^https:\/\/id\.bay-booking\.example\//);
     }
     // The characters that a scope may contain (RFC 6749 section 3.3)
     for (const scope of metadata.scopes_supported as string[]) expect(scope).toMatch(/^[\x21\x23-\x5b\x5d-\x7e]+$/);
-    // The test server does not listen at the address of the issuer, so the test fetches the keys at
-    // the address of the test server.
-    const path = new URL(String(metadata.jwks_uri)).pathname;
-    const { keys } = (await (await fetch(httpsServer.origin + path)).json()) as { keys: Record<string, string>[] };
-    expect(keys).toHaveLength(2);
-    expect(new Set(keys.map(({ kid }) => kid)).size).toBe(2);
-    for (const key of keys) {
-      expect(key).toMatchObject({ kid: expect.any(String), kty: expect.any(String), use: 'sig' });
-      for (const privateMember of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']) expect(key).not.toHaveProperty(privateMember);
-    }
   });
 });
 
@@ -114,7 +94,7 @@ describe('oidcc-rp-initiated-logout-certification-test-plan', () => {
     return { rp, browser, hint: tokens.idToken };
   };
   const requestSignOut = (browser: FormBrowser, params: Record<string, string>): Promise<Page> =>
-    browser.open(`${server.origin}/connect/endsession?${new URLSearchParams(params)}`);
+    browser.open(`/connect/endsession?${new URLSearchParams(params)}`);
   const confirm = (browser: FormBrowser, page: Page): Promise<Page> => browser.send(page, {}, 'Sign out');
   const expectSignedOut = async ({ rp, browser }: Awaited<ReturnType<typeof signIn>>): Promise<void> =>
     rp.expectError(await rp.authorize({ prompt: 'none' }, { browser }), /^login_required$/);
@@ -230,8 +210,7 @@ describe('oidcc-backchannel-rp-initiated-logout-certification-test-plan', () => 
     const { claims, idToken } = await rp.expectTokens(await rp.authorize({}, { browser }));
     expect(claims.sid).toEqual(expect.any(String));
     const params = { id_token_hint: idToken, post_logout_redirect_uri: postLogoutRedirectUri, state: 'the-state' };
-    const confirmation = await browser.open(`${server.origin}/connect/endsession?${new URLSearchParams(params)}`);
-    const back = await browser.send(confirmation, {}, 'Sign out');
+    const back = await browser.submit(`/connect/endsession?${new URLSearchParams(params)}`, {}, 'Sign out');
     expect(back.url.href).toBe(`${postLogoutRedirectUri}?state=the-state`);
     await server.auth.waitUntilIdle();
     expect(receiver.received).toHaveLength(1);

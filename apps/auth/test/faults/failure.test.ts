@@ -116,7 +116,7 @@ describe('a device code stays usable if the database is unavailable for a while'
   test('without a database, the pages return 503, and the sign-in can continue afterwards', async () => {
     const codes = await device.start();
     const browser = openBrowser(server);
-    const page = await browser.open(`${server.origin}/device`);
+    const page = await browser.open('/device');
     const failed = await whileDisconnected(() => browser.send(page, { user_code: codes.user_code }));
     expect(failed.status).toBe(503);
     const entered = await browser.send(page, { user_code: codes.user_code });
@@ -131,12 +131,8 @@ describe('a device code stays usable if the database is unavailable for a while'
   });
 
   test('if the decision cannot be stored, the page returns 500, and the user can enter the code again', async () => {
-    const codes = await device.start();
-    const browser = openBrowser(server);
-    const consent = await browser.send(
-      await browser.send(await device.enter(codes.user_code, browser), {}, allow),
-      player,
-    );
+    const { codes, browser, page } = await device.decide(allow);
+    const consent = await browser.send(page, player);
     // With this constraint, the database rejects the decision. With `not valid`, existing rows are not checked.
     await server.db.raw(`alter table oidc_artifact add constraint not_decided check (account_id is null or
     model <> 'DeviceCode') not valid`);

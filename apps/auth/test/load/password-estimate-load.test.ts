@@ -16,7 +16,7 @@ const resetCounts = () => server.db.raw('delete from guard_count');
 /** Opens the registration form, and returns a function that submits the form without loading another page. */
 async function openRegistration() {
   const browser = openFormBrowser([server.origin]);
-  const page = await browser.open(`${server.origin}/register`);
+  const page = await browser.open('/register');
   const [csrf, cookie] = [fieldOf(page, 'csrf') ?? '', browser.cookieHeader()];
   return (form: Record<string, string>) => server.post('/register', { csrf, ...form }, { cookie });
 }
