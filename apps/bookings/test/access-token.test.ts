@@ -15,6 +15,7 @@ const bearerChallenge = `Bearer realm="bay-booking", resource_metadata="${resour
 /** The current time in seconds since 1970, as in `exp` and `nbf`. */
 const now = () => Math.floor(Date.now() / 1000);
 
+const scopeBase = 'https://bay-booking.example/golf/';
 const system = useTestSystem();
 
 describe('an access token', () => {
@@ -93,32 +94,27 @@ describe('an access token', () => {
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
     const changedPayload = Buffer.from(JSON.stringify({ ...claims, facilities: ['fac-east'] })).toString('base64url');
     const changedSignature = (signature[0] === 'A' ? 'B' : 'A') + signature.slice(1);
-    for (const changed of [
-      `${header}.${changedPayload}.${signature}`,
-      `${header}.${payload}.${changedSignature}`,
-      `${header}.${payload}.`,
-    ]) {
-      expect((await system.call('GET', path, { token: changed })).status).toBe(401);
-    }
+    for (const [body, sign] of [
+      [changedPayload, signature],
+      [payload, changedSignature],
+      [payload, ''],
+    ])
+      expect((await system.call('GET', path, { token: [header, body, sign].join('.') })).status).toBe(401);
   });
 
-  test.each([
-    undefined,
-    '',
-    'openid',
-    'https://bay-booking.example/golf/bookings2',
-    'https://bay-booking.example/dr/play',
-  ])('a token with the scope %j returns 403 insufficient_scope', async (scope) => {
-    const response = await withClaims({ scope });
-    expect(response.status).toBe(403);
-    expect(response.body.errors[0]).toMatchObject({
-      code: 'ERR00403',
-      description: expect.stringContaining('insufficient_scope'),
-    });
-    expect(response.headers['www-authenticate']).toBe(
-      `${bearerChallenge}, error="insufficient_scope", scope="https://bay-booking.example/golf/bookings.read"`,
-    );
-  });
+  const otherScopes = [`${scopeBase}bookings2`, 'https://bay-booking.example/dr/play'];
+  test.each([undefined, '', 'openid', ...otherScopes])(
+    'a token with the scope %j returns 403 insufficient_scope',
+    async (scope) => {
+      const response = await withClaims({ scope });
+      expect(response.status).toBe(403);
+      const description = expect.stringContaining('insufficient_scope');
+      expect(response.body.errors[0]).toMatchObject({ code: 'ERR00403', description });
+      expect(response.headers['www-authenticate']).toBe(
+        `${bearerChallenge}, error="insufficient_scope", scope="https://bay-booking.example/golf/bookings.read"`,
+      );
+    },
+  );
 
   test('401 and 403 responses to POST /api/bookings have contextData.externalBookingId ""', async () => {
     for (const token of [null, await system.token([], { scope: 'openid' })]) {
@@ -168,9 +164,8 @@ describe('the signing keys', () => {
     const statusOf = async (token: string) => (await instance.call('GET', path, { token })).status;
     // One fetch is allowed in each interval.
     const before = system.issuer.requests.jwks;
-    const tokens = await Promise.all(
-      Array.from({ length: 60 }, (_, index) => system.token([], { kid: `unknown-${index}` })),
-    );
+    const kids = Array.from({ length: 60 }, (_, index) => `unknown-${index}`);
+    const tokens = await Promise.all(kids.map((kid) => system.token([], { kid })));
     const startedAt = performance.now();
     for (const token of tokens) expect(await statusOf(token)).toBe(401);
     const allowed = 1 + Math.ceil((performance.now() - startedAt) / interval);
@@ -234,10 +229,7 @@ describe('the signing keys', () => {
       expect(notReady.body.checks.revocations).toContain('revocations');
       expect((await instance.call('GET', '/health/live')).status).toBe(200);
       system.issuer.fail(undefined);
-      await eventually(
-        () => instance.call('GET', '/health/ready'),
-        ({ status }) => status === 200,
-      );
+      await eventually(async () => (await instance.call('GET', '/health/ready')).status === 200);
       expect((await instance.call('GET', path, { token })).status).toBe(200);
       await Promise.all(stops.map((stop) => stop()));
     },
@@ -251,9 +243,7 @@ test('GET /.well-known/oauth-protected-resource returns the resource metadata (R
   expect(body).toEqual({
     resource: baseUrl,
     authorization_servers: [system.issuer.url],
-    scopes_supported: ['bookings.read', 'bookings', 'schedule'].map(
-      (name) => `https://bay-booking.example/golf/${name}`,
-    ),
+    scopes_supported: ['bookings.read', 'bookings', 'schedule'].map((name) => scopeBase + name),
     dpop_signing_alg_values_supported: ['ES256', 'PS256', 'EdDSA', 'Ed25519'],
     bearer_methods_supported: ['header'],
     resource_name: 'Bookings API',
@@ -267,8 +257,6 @@ describe('DPoP', () => {
   const invalidProof = `DPoP error="invalid_dpop_proof", ${algorithms}`;
   const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-
-  const nowSeconds = () => Math.floor(Date.now() / 1000);
 
   /**
    * Creates a key pair. `jkt` is the thumbprint of the public key (RFC 7638). `proof` creates a proof for a token, and
@@ -284,16 +272,13 @@ describe('DPoP', () => {
       privateJwk: privateKey.export({ format: 'jwk' }),
       jkt: sha256(JSON.stringify(jwk)),
       proof: (accessToken: string, claims: Record<string, unknown> = {}, header: Record<string, unknown> = {}) => {
-        const iat = nowSeconds();
-        const payload = {
-          jti: randomUUID(),
-          htm: 'GET',
-          htu: baseUrl + path,
-          iat,
-          ath: sha256(accessToken),
-          ...claims,
-        };
-        const signed = `${encode({ typ: 'dpop+jwt', alg: 'ES256', jwk, ...header })}.${encode(payload)}`;
+        const payload = { jti: randomUUID(), htm: 'GET', htu: baseUrl + path, iat: now(), ath: sha256(accessToken) };
+        const signed = [
+          { typ: 'dpop+jwt', alg: 'ES256', jwk, ...header },
+          { ...payload, ...claims },
+        ]
+          .map(encode)
+          .join('.');
         const signature = sign('sha256', Buffer.from(signed), { key: privateKey, dsaEncoding: 'ieee-p1363' });
         return `${signed}.${signature.toString('base64url')}`;
       },
@@ -324,27 +309,24 @@ describe('DPoP', () => {
     const { protocol, host } = new URL(baseUrl);
     for (const htu of [`${baseUrl}${path}?query=1#fragment`, `${protocol.toUpperCase()}//${host.toUpperCase()}${path}`])
       expect(await send(system, boundToken, key.proof(boundToken, { htu }))).toEqual([200, undefined]);
-    expect(await send(system, boundToken, key.proof(boundToken, { unknown: 1 }, { unknown: 1 }))).toEqual([
-      200,
-      undefined,
-    ]);
+    const unknown = key.proof(boundToken, { unknown: 1 }, { unknown: 1 });
+    expect(await send(system, boundToken, unknown)).toEqual([200, undefined]);
   });
 
   test('htu must be the path below BASE_URL, no matter which Host header the request has', async () => {
-    const headers = { Host: 'else.example', Authorization: `DPoP ${boundToken}` };
-    const call = async (htu: string) =>
-      (await system.call('GET', path, { token: null, headers: { ...headers, DPoP: key.proof(boundToken, { htu }) } }))
-        .status;
+    const call = async (htu: string) => {
+      const DPoP = key.proof(boundToken, { htu });
+      const headers = { Host: 'else.example', Authorization: `DPoP ${boundToken}`, DPoP };
+      return (await system.call('GET', path, { token: null, headers })).status;
+    };
     expect(await call(baseUrl + path)).toBe(200);
     expect(await call(`http://else.example${path}`)).toBe(401);
   });
 
   test('a bound token without the scope gets 403 with a DPoP challenge', async () => {
     const token = await system.token(['fac-north'], { cnf: { jkt: key.jkt }, scope: 'other' });
-    expect(await send(system, token, key.proof(token))).toEqual([
-      403,
-      expect.stringMatching(/^DPoP .*error="insufficient_scope"/),
-    ]);
+    const challenge = expect.stringMatching(/^DPoP .*error="insufficient_scope"/);
+    expect(await send(system, token, key.proof(token))).toEqual([403, challenge]);
   });
 
   test('a bound token as Bearer, an unbound one as DPoP and a proof by another key return 401 invalid_token', async () => {
@@ -376,8 +358,8 @@ describe('DPoP', () => {
     ['is for another token', () => key.proof('other')],
     ['has no ath', () => key.proof(boundToken, { ath: undefined })],
     ['has no jti', () => key.proof(boundToken, { jti: undefined })],
-    ['is older than 60 s', () => key.proof(boundToken, { iat: nowSeconds() - 65 })],
-    ['is more than 60 s in the future', () => key.proof(boundToken, { iat: nowSeconds() + 65 })],
+    ['is older than 60 s', () => key.proof(boundToken, { iat: now() - 65 })],
+    ['is more than 60 s in the future', () => key.proof(boundToken, { iat: now() + 65 })],
     ['has another type', () => key.proof(boundToken, {}, { typ: 'JWT' })],
     ['has the algorithm none', () => key.proof(boundToken, {}, { alg: 'none' })],
     ['contains another key than that of the signature', () => key.proof(boundToken, {}, { jwk: createKey().jwk })],

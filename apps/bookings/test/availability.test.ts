@@ -1,7 +1,7 @@
 // Tests opening hours, closures and GET /api/booking-availability: their endpoints, and their effect on bookings.
 import { query } from '@bay-booking/service/database/database';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { bookingBody, errorCodes, rounds } from './support/booking-requests.ts';
+import { bookingBody, errorCodes, pluck, rounds } from './support/booking-requests.ts';
 import { closeExtraSystems, createExtraSystem, useTestSystem } from './support/test-system.ts';
 
 const system = useTestSystem();
@@ -146,15 +146,12 @@ describe('closures', () => {
     const path = new URL(created.headers.location as string).pathname;
     const read = await system.call('GET', path);
     expect([read.body, read.headers.etag]).toEqual([created.body, created.headers.etag]);
-    const updated = await system.call('PUT', path, {
-      body: { locationId: 'loc-north-2', ...times },
-      headers: { 'If-Match': read.headers.etag as string },
-    });
+    const ifMatch = { headers: { 'If-Match': read.headers.etag as string } };
+    const updated = await system.call('PUT', path, { body: { locationId: 'loc-north-2', ...times }, ...ifMatch });
     expect(updated.status).toBe(200);
     expect(updated.body).toMatchObject({ id: created.body.id, bayIds: null, locationId: 'loc-north-2', reason: null });
     expect(updated.body._links.conflicts.href).toContain('bayIds=bay-n2-01&bayIds=bay-n2-02');
-    const stale = { headers: { 'If-Match': read.headers.etag as string } };
-    expect((await system.call('DELETE', path, stale)).status).toBe(412);
+    expect((await system.call('DELETE', path, ifMatch)).status).toBe(412);
     expect((await system.call('DELETE', path)).status).toBe(204);
     expect((await system.call('GET', path)).status).toBe(404);
   });
@@ -176,7 +173,7 @@ describe('closures', () => {
     const ofBay = (await close({ bayIds: ['bay-n1-05'], ...times })).body.id;
     const ofLocation = (await close({ locationId: 'loc-north-1', ...times })).body.id;
     const find = async (query: string) =>
-      (await system.call('GET', `/api/booking-closures?${query}`)).body.items.map(({ id }: { id: string }) => id);
+      pluck((await system.call('GET', `/api/booking-closures?${query}`)).body.items, 'id');
     expect(await find('locationIds=loc-north-1')).toEqual([ofBay, ofLocation]);
     expect(await find('bayIds=bay-n1-06')).toEqual([ofLocation]);
     expect(await find('bayIds=bay-n1-05,bay-s1-01')).toEqual([ofBay, ofLocation]);
@@ -194,12 +191,8 @@ describe('closures', () => {
     expect(await at('12:00', '14:00')).toEqual(['BOOK00003 blocked']);
     expect(await at('09:00', '10:00')).toBe('booked');
     expect(await at('10:00', '10:00')).toEqual(['BOOK00003 blocked']);
-    const earlier = await close({
-      bayIds: ['bay-n1-07'],
-      startDate: '2041-06-01T09:30:00Z',
-      endDate: '2041-06-01T11:00:00Z',
-      reason: 'Cable',
-    });
+    const cable = { bayIds: ['bay-n1-07'], reason: 'Cable' };
+    const earlier = await close({ ...cable, startDate: '2041-06-01T09:30:00Z', endDate: '2041-06-01T11:00:00Z' });
     expect(await at('10:30', '12:30')).toEqual(['BOOK00003 blocked: Cable']);
     expect(await closureOf(book('bay-n1-07', '2041-06-01T10:30:00Z', '2041-06-01T12:30:00Z'))).toBe('Cable');
     expect(await closureOf(book('bay-n1-08', '2041-06-01T10:30:00Z', '2041-06-01T12:30:00Z'))).toBe('blocked');
@@ -227,23 +220,16 @@ describe('closures', () => {
     expect(created.length).toBeGreaterThan(4);
     expect(created.length).toBeLessThan(9);
     expect(errorCodes(rejected as (typeof responses)[number])).toEqual(['CLOS00001']);
-    const [row] = await query<{ n: number }>(
-      system.db,
-      "select count(*)::int as n from booking_closure where facility_id = 'fac-east' and end_date > now()",
-    );
-    expect(row?.n).toBe(1000);
+    const open = "select from booking_closure where facility_id = 'fac-east' and end_date > now()";
+    expect(await query(system.db, open)).toHaveLength(1000);
     const availability = `startDate=${times.startDate}&endDate=2041-05-02T00:00Z&locationIds=loc-east-1`;
     const { items } = (await call('GET', `/api/booking-availability?${availability}`)).body;
-    expect(items.map(({ free }: { free: { startDate: string }[] }) => free.map(({ startDate }) => startDate))).toEqual([
-      [times.startDate],
-      [times.endDate],
-      [times.startDate],
-    ]);
+    const starts = pluck(items, 'free').map((gaps: object[]) => pluck(gaps, 'startDate').join());
+    expect(starts).toEqual([times.startDate, times.endDate, times.startDate]);
     // A closure that has ended does not count. It cannot be moved to the future, and no closure to this facility.
     const ended = await create({ bayIds: ['bay-e1-02'], startDate: '2020-01-01T00:00Z', endDate: '2020-01-02T00:00Z' });
-    expect(ended.status).toBe(201);
     const elsewhere = await create({ bayIds: ['bay-n1-01'] });
-    expect(elsewhere.status).toBe(201);
+    expect([ended.status, elsewhere.status]).toEqual([201, 201]);
     const replace = (id: string) => call('PUT', `/api/booking-closures/${id}`, { ...times, bayIds: ['bay-e1-03'] });
     for (const { body } of [ended, elsewhere]) expect(errorCodes(await replace(body.id))).toEqual(['CLOS00001']);
     expect((await replace(created[0]?.body.id)).status).toBe(200);
@@ -260,7 +246,7 @@ describe('closures', () => {
     const closure = await close({ locationId: 'loc-south-1', startDate, endDate });
     const url = new URL(closure.body._links.conflicts.href);
     const found = await system.call('GET', `${url.pathname}${url.search}`);
-    expect(found.body.items.map(({ id }: { id: string }) => id)).toEqual([booking.body.id]);
+    expect(pluck(found.body.items, 'id')).toEqual([booking.body.id]);
     await system.call('DELETE', `/api/booking-closures/${closure.body.id}`);
   });
 });
@@ -273,10 +259,10 @@ test('a closure applies to every request that begins after its creation, also at
   for (let round = 0; round < rounds(10); round += 1) {
     const day = Date.UTC(2042, 0, 1 + round);
     const at = (minutes: number) => new Date(day + minutes * 60_000).toISOString();
-    const bookAt = (slot: number) =>
-      other.call('POST', '/api/bookings', {
-        body: bookingBody({ bayId: 'bay-s1-03', startDate: at(slot * 10), endDate: at(slot * 10 + 10) }),
-      });
+    const bookAt = (slot: number) => {
+      const dates = { startDate: at(slot * 10), endDate: at(slot * 10 + 10) };
+      return other.call('POST', '/api/bookings', { body: bookingBody({ bayId: 'bay-s1-03', ...dates }) });
+    };
     // These requests are not awaited yet, so the closure is created while they run.
     const during = Array.from({ length: concurrentRequests }, (_, slot) => bookAt(slot));
     const closure = await close({ locationId: 'loc-south-1', startDate: at(0), endDate: at(24 * 60) });
@@ -326,12 +312,11 @@ describe('availability', () => {
       free: [{ startDate: at('00:00'), endDate: '2040-05-02T00:00:00.000Z' }],
       _links: {},
     });
-    const names = body.items.map(({ bay }: { bay: { name: string } }) => bay.name);
-    expect(names).toEqual([...Array.from({ length: 10 }, (_, index) => `Bay ${index + 1}`), 'Bay 99']);
+    const bays = pluck(body.items, 'bay');
+    expect(pluck(bays, 'name')).toEqual([...Array.from({ length: 10 }, (_, index) => `Bay ${index + 1}`), 'Bay 99']);
     expect(body).toMatchObject({ page: 1, pageSize: 200, pageCount: 1, total: 11 });
     expect(Object.keys(body).slice(0, 3)).toEqual(['items', 'asOf', '_links']);
-    const unbookable = body.items.find(({ bay }: { bay: { id: string } }) => bay.id === 'bay-n1-99');
-    expect([unbookable.bay.bookable, unbookable.free]).toEqual([false, []]);
+    expect(body.items.at(-1)).toMatchObject({ bay: { id: 'bay-n1-99', bookable: false }, free: [] });
   });
 
   test.each([
@@ -346,8 +331,7 @@ describe('availability', () => {
   });
 
   test('both locationIds and bayIds must match, and bays of other facilities are left out', async () => {
-    const ids = async (query: string) =>
-      (await find(`${query}&${day}`)).body.items.map(({ bay }: { bay: { id: string } }) => bay.id);
+    const ids = async (query: string) => pluck(pluck((await find(`${query}&${day}`)).body.items, 'bay'), 'id');
     expect(await ids('locationIds=loc-north-1&bayIds=bay-n1-02,bay-s1-01')).toEqual(['bay-n1-02']);
     // The token does not permit fac-east. The bays are sorted by name: "Bay 1" (bay-s1-01) and "Bay 2" (bay-n1-02).
     expect(await ids('bayIds=bay-n1-02,bay-s1-01,bay-e1-01,unknown')).toEqual(['bay-s1-01', 'bay-n1-02']);
@@ -358,29 +342,18 @@ describe('availability', () => {
     await post('/api/bookings', 'bay-s1-01', '10:00', '11:00');
     await post('/api/bookings', 'bay-s1-01', '11:00', '11:00');
     const { body: hold } = await post('/api/booking-holds', 'bay-s1-01', '14:00', '15:00');
-    const { body: closure } = await system.call('POST', '/api/booking-closures', {
-      body: { locationId: 'loc-south-1', startDate: at('18:00'), endDate: at('19:00') },
-    });
+    const { body: closure } = await close({ locationId: 'loc-south-1', startDate: at('18:00'), endDate: at('19:00') });
+    const [first, last] = ['00:00 10:00', '19:00 2040-05-02T00:00'];
     // The booking from 11:00 to 11:00 occupies this instant, so the next gap begins a millisecond later.
     const afterInstant = '11:00:00.001Z';
-    expect(await freeOf('bay-s1-01')).toEqual([
-      '00:00 10:00',
-      `${afterInstant} 14:00`,
-      '15:00 18:00',
-      '19:00 2040-05-02T00:00',
-    ]);
+    expect(await freeOf('bay-s1-01')).toEqual([first, `${afterInstant} 14:00`, '15:00 18:00', last]);
     expect(await freeOf('bay-s1-01', `&holdId=${hold.id}`)).toContain(`${afterInstant} 18:00`);
     // An unknown hold has no effect. The two gaps between 11:00 and 18:00 are not longer than 180 minutes.
-    expect(await freeOf('bay-s1-01', '&holdId=unknown&minMinutes=181')).toEqual([
-      '00:00 10:00',
-      '19:00 2040-05-02T00:00',
-    ]);
+    expect(await freeOf('bay-s1-01', '&holdId=unknown&minMinutes=181')).toEqual([first, last]);
     // Opening hours are in the time zone of the facility, America/New_York, which is four hours behind UTC on this day.
-    await system.call('PUT', '/api/booking-locations/loc-south-1/opening-hours', {
-      body: { weekly: { tuesday: [{ opens: '08:00', closes: '13:00' }] } },
-    });
+    await put('loc-south-1', { weekly: { tuesday: [{ opens: '08:00', closes: '13:00' }] } });
     expect(await freeOf('bay-s1-01')).toEqual(['12:00 14:00', '15:00 17:00']);
-    await system.call('DELETE', '/api/booking-locations/loc-south-1/opening-hours');
+    await system.call('DELETE', hoursOf('loc-south-1'));
     await system.call('DELETE', `/api/booking-closures/${closure.id}`);
   });
 
@@ -414,13 +387,12 @@ describe('availability', () => {
           weekly: Object.fromEntries(['friday', 'saturday', 'sunday', 'monday'].map((name) => [name, [hours]])),
           exceptions: [{ date: '2041-04-01', hours: [{ opens: '10:00', closes: '12:00' }] }],
         };
-        const response = await system.call('PUT', `/api/booking-locations/${location}/opening-hours`, { body });
-        expect(response.status).toBe(200);
+        expect((await put(location, body)).status).toBe(200);
       }
       for (const bayId of bays) {
         const { startDate } = range(6);
         const endDate = new Date(Date.parse(startDate) + 3_600_000).toISOString();
-        await system.call('POST', '/api/booking-closures', { body: { bayIds: [bayId], startDate, endDate } });
+        await close({ bayIds: [bayId], startDate, endDate });
         for (let count = 0; count < 20; count += 1) {
           await system.call('POST', '/api/bookings', { body: bookingBody({ bayId, ...range(12) }) });
           // The holds do not expire before the end of the test.
@@ -441,9 +413,7 @@ describe('availability', () => {
           const isInside = free.some(
             (gap) => gap.startDate <= startDate && startDate < gap.endDate && endDate <= gap.endDate,
           );
-          const response = await system.call('POST', '/api/bookings', {
-            body: bookingBody({ bayId: bay.id, ...interval }),
-          });
+          const response = await book(bay.id, startDate, endDate);
           if (response.status === 201) {
             booked += 1;
             await system.call('DELETE', `/api/bookings/${response.body.id}`);

@@ -52,9 +52,8 @@ describe.each(Object.entries(paths))('%s', (path, methods) => {
     expect(response.headers['access-control-allow-origin']).toBe('*');
     expect(response.headers['access-control-allow-credentials']).toBeUndefined();
     expect(response.headers['access-control-allow-methods']).toBe([...methods, 'OPTIONS'].join(', '));
-    for (const name of ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-Match', 'If-None-Match']) {
+    for (const name of ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-Match', 'If-None-Match'])
       expect(response.headers['access-control-allow-headers']).toContain(name);
-    }
   });
 
   test('HEAD returns the status and the length of GET, without a body', async () => {
@@ -73,9 +72,7 @@ test.each(['/health/live', '/health/ready', '/metrics', '/openapi.json', '/docs'
       expect(errorCodes(response)).toEqual(['ERR00405']);
       expect(response.headers.allow).toBe('GET, HEAD, OPTIONS');
     }
-    for (const method of ['GET', 'HEAD']) {
-      expect((await system.call(method, path, { token: null })).status).toBe(200);
-    }
+    for (const method of ['GET', 'HEAD']) expect((await system.call(method, path, { token: null })).status).toBe(200);
   },
 );
 
@@ -86,14 +83,10 @@ describe('Prefer: handling=strict', () => {
     // `ids[0]` is a valid notation of the parameter `ids`.
     const search = await system.call('GET', '/api/bookings?bayId=bay-n1-01&ids[0]=a', { headers: strict });
     expect(search.status).toBe(400);
-    expect(search.body.errors).toEqual([
-      expect.objectContaining({ code: 'ERR00002', description: "'bayId' is not known." }),
-    ]);
+    expect(search.body.errors).toMatchObject([{ code: 'ERR00002', description: "'bayId' is not known." }]);
     const body = { ...bookingBody(), colour: 'red' };
     const created = await system.call('POST', '/api/bookings', { body, headers: strict });
-    expect(created.body.errors).toEqual([
-      expect.objectContaining({ code: 'ERR00002', description: "'colour' is not known." }),
-    ]);
+    expect(created.body.errors).toMatchObject([{ code: 'ERR00002', description: "'colour' is not known." }]);
     expect((await system.call('GET', '/api/booking-locations/loc-north-1?x=1', { headers: strict })).status).toBe(400);
   });
 
@@ -207,9 +200,8 @@ describe('JSON types', () => {
 test.each(['text/html', 'application/xml, text/*;q=0.5', 'application/json;q=0'])(
   'Accept: %s returns 406',
   async (accept) => {
-    expect(errorCodes(await system.call('GET', '/api/bookings', { headers: { Accept: accept } }))).toEqual([
-      'ERR00406',
-    ]);
+    const response = await system.call('GET', '/api/bookings', { headers: { Accept: accept } });
+    expect(errorCodes(response)).toEqual(['ERR00406']);
   },
 );
 
@@ -229,25 +221,18 @@ test('any origin can read every response, which forbids framing, MIME sniffing a
       'x-frame-options': 'DENY',
       'referrer-policy': 'no-referrer',
     });
-    for (const name of ['Location', 'ETag', 'Link', 'X-Request-Id', 'Retry-After', 'RateLimit']) {
+    for (const name of ['Location', 'ETag', 'Link', 'X-Request-Id', 'Retry-After', 'RateLimit'])
       expect(headers['access-control-expose-headers']?.split(', ')).toContain(name);
-    }
     expect(headers['x-powered-by']).toBeUndefined();
   }
-  expect(responses.map(({ headers }) => headers['cache-control'])).toEqual([
-    'private, no-cache',
-    'no-store',
-    'no-store',
-    'no-store',
-  ]);
+  const caching = responses.map(({ headers }) => headers['cache-control']);
+  expect(caching).toEqual(['private, no-cache', 'no-store', 'no-store', 'no-store']);
 });
 
 describe('429 for too many requests', () => {
   test('RATE_LIMIT_PER_MINUTE limits each client over all instances, with RateLimit headers', async () => {
-    const [firstInstance, secondInstance] = [
-      await createExtraSystem({ sharing: system, config: { rateLimitPerMinute: 5 } }),
-      await createExtraSystem({ sharing: system, config: { rateLimitPerMinute: 5 } }),
-    ];
+    const start = () => createExtraSystem({ sharing: system, config: { rateLimitPerMinute: 5 } });
+    const [firstInstance, secondInstance] = [await start(), await start()];
     const token = await system.token(['fac-north'], { client_id: 'busy-client' });
     const responses = [];
     for (let count = 0; count < 8; count += 1)
@@ -271,21 +256,14 @@ describe('429 for too many requests', () => {
 
   test('RATE_LIMIT_PER_MINUTE limits each pair of client and sub, and a client has ten times that limit', async () => {
     const limited = await createExtraSystem({ sharing: system, config: { rateLimitPerMinute: 2 } });
-    const statuses = new Map<number, number>();
+    const statuses: number[] = [];
     for (let subject = 0; subject < 12; subject += 1) {
       const token = await system.token(['fac-north'], { client_id: 'shared-client', sub: `subject-${subject}` });
-      for (let count = 0; count < 3; count += 1) {
-        const { status } = await limited.call('GET', '/api/bookings', { token });
-        statuses.set(status, (statuses.get(status) ?? 0) + 1);
-      }
+      for (let count = 0; count < 3; count += 1)
+        statuses.push((await limited.call('GET', '/api/bookings', { token })).status);
     }
     // Ten subjects make two requests each, and then the client is over its limit.
-    expect(statuses).toEqual(
-      new Map([
-        [200, 20],
-        [429, 16],
-      ]),
-    );
+    expect(statuses.sort()).toEqual([...Array(20).fill(200), ...Array(16).fill(429)]);
   });
 
   test('requests of tokens without facilities do not use up the limit of a client', async () => {
@@ -294,10 +272,7 @@ describe('429 for too many requests', () => {
       const token = await system.token(facilities, { client_id: 'public-client', sub });
       return (await limited.call('GET', '/api/me', { token })).status;
     };
-    for (let stranger = 0; stranger < 12; stranger += 1) {
-      const statuses = [await send([], `stranger-${stranger}`), await send([], `stranger-${stranger}`)];
-      expect(statuses).toEqual([200, 200]);
-    }
+    for (let stranger = 0; stranger < 24; stranger += 1) expect(await send([], `stranger-${stranger % 12}`)).toBe(200);
     expect(await send([], 'stranger-0')).toBe(429);
     expect(await send(['fac-north'], 'member')).toBe(200);
   });
@@ -333,10 +308,12 @@ describe('503 and readiness', () => {
     const name = new URL(separate.databaseUrl).pathname.slice(1);
     await query(system.db, `alter database ${name} allow_connections false`);
     await query(system.db, 'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
+    const create = () =>
+      separate.call('POST', '/api/bookings', { body: bookingBody({ externalBookingId: 'ext-away' }) });
     const responses = [
       await separate.call('GET', `/api/bookings/${booking.id}`),
       await separate.call('GET', '/api/bookings'),
-      await separate.call('POST', '/api/bookings', { body: bookingBody({ externalBookingId: 'ext-away' }) }),
+      await create(),
       await separate.call('PUT', `/api/bookings/${booking.id}`, { body: bookingBody() }),
       await separate.call('DELETE', `/api/bookings/${booking.id}`),
       await separate.call('GET', '/api/booking-locations'),
@@ -352,9 +329,7 @@ describe('503 and readiness', () => {
     expect((await separate.call('GET', '/health/live')).status).toBe(200);
     await query(system.db, `alter database ${name} allow_connections true`);
     expect((await separate.call('GET', `/api/bookings/${booking.id}`)).status).toBe(200);
-    expect(
-      (await separate.call('POST', '/api/bookings', { body: bookingBody({ externalBookingId: 'ext-away' }) })).status,
-    ).toBe(201);
+    expect((await create()).status).toBe(201);
   });
 });
 
@@ -363,28 +338,19 @@ test('500 for an unexpected error has no internal details, which are only in the
   await query(separate.db, 'alter table booking rename column user_alias to renamed');
   const response = await separate.call('GET', '/api/bookings');
   expect(response.status).toBe(500);
-  expect(response.body).toEqual({
-    errors: [
-      {
-        code: 'ERR00500',
-        description: 'Something went wrong on our side.',
-        moreInfo: '',
-        contextData: { externalBookingId: '' },
-      },
-    ],
-  });
+  const description = 'Something went wrong on our side.';
+  const error = { code: 'ERR00500', description, moreInfo: '', contextData: { externalBookingId: '' } };
+  expect(response.body).toEqual({ errors: [error] });
   // The SQLSTATE of a statement that names a column which does not exist.
   expect(separate.logged.join('')).toContain('42703');
 });
 
 test('if BASE_URL has a path, links contain the path, and requests work with and without it', async () => {
   const instance = await createExtraSystem({ sharing: system, config: { baseUrl: 'https://example.org/range/v1' } });
+  const locations = 'https://example.org/range/v1/api/booking-locations';
   for (const prefix of ['', '/range/v1']) {
-    const { status, body } = await instance.call('GET', `${prefix}/api/booking-locations?ids=loc-north-1`);
-    expect(status).toBe(200);
-    expect(body._links.self.href).toBe(
-      'https://example.org/range/v1/api/booking-locations?ids=loc-north-1&page=1&pageSize=500',
-    );
-    expect(body.items[0]._links.self.href).toBe('https://example.org/range/v1/api/booking-locations/loc-north-1');
+    const { body } = await instance.call('GET', `${prefix}/api/booking-locations?ids=loc-north-1`);
+    expect(body._links.self.href).toBe(`${locations}?ids=loc-north-1&page=1&pageSize=500`);
+    expect(body.items[0]._links.self.href).toBe(`${locations}/loc-north-1`);
   }
 });

@@ -10,8 +10,9 @@ import { useTestSystem } from './support/test-system.ts';
 let now = new Date();
 const system = useTestSystem({ now: () => now });
 
-const post = (body: unknown, key: string, token?: string) =>
-  system.call('POST', '/api/bookings', { body, headers: { 'Idempotency-Key': key }, ...(token && { token }) });
+const postTo = (path: string, body: unknown, key: string, token?: string) =>
+  system.call('POST', path, { body, headers: { 'Idempotency-Key': key }, ...(token && { token }) });
+const post = (body: unknown, key: string, token?: string) => postTo('/api/bookings', body, key, token);
 
 test('the same key and body get the first response again, even if the booking was changed or deleted', async () => {
   const body = bookingBody({ externalBookingId: 'ext-1' });
@@ -44,38 +45,24 @@ test('unknown fields with any name and depth are ignored, and names of JavaScrip
   const reversed = Object.fromEntries(Object.entries(metadata).reverse());
   expect((await post({ ...unknown, ...body, metadata: reversed }, 'names')).body).toEqual(first.body);
   const group = { bookings: [{ ...bookingBody({ metadata }), ...unknown }] };
-  const headers = { 'Idempotency-Key': 'names-of-group' };
-  const created = await system.call('POST', '/api/booking-groups', { body: group, headers });
+  const created = await postTo('/api/booking-groups', group, 'names-of-group');
   expect(created.status).toBe(201);
-  const repeated = await system.call('POST', '/api/booking-groups', { body: group, headers });
-  expect([repeated.status, repeated.body, repeated.headers['idempotency-replayed']]).toEqual([
-    201,
-    created.body,
-    'true',
-  ]);
+  const repeated = await postTo('/api/booking-groups', group, 'names-of-group');
+  expect(repeated).toMatchObject({ status: 201, headers: { 'idempotency-replayed': 'true' } });
+  expect(repeated.body).toEqual(created.body);
   const deep = `{"bookings":[{"deep":${'['.repeat(200_000)}${']'.repeat(200_000)}}]}`;
-  expect(
-    errorCodes(
-      await system.call('POST', '/api/booking-groups', { body: deep, headers: { 'Idempotency-Key': 'deep' } }),
-    ),
-  ).toEqual(['ERR00002']);
+  expect(errorCodes(await postTo('/api/booking-groups', deep, 'deep'))).toEqual(['ERR00002']);
 });
 
 test('the same key with another body returns 422 ERR00422', async () => {
   const body = bookingBody({ externalBookingId: 'ext-2' });
   expect((await post(body, 'key-2')).status).toBe(201);
   // The last two bodies also have an invalid field, but only ERR00422 is reported.
-  for (const otherBody of [
-    { ...body, userAlias: 'Bob' },
-    { ...body, bayId: 'bay-s1-01' },
-    { ...body, endDate: 'x' },
-    { ...body, correlationId: 5 },
-  ]) {
-    const response = await post(otherBody, 'key-2');
+  for (const change of [{ userAlias: 'Bob' }, { bayId: 'bay-s1-01' }, { endDate: 'x' }, { correlationId: 5 }]) {
+    const response = await post({ ...body, ...change }, 'key-2');
     expect(response.status).toBe(422);
-    expect(response.body.errors).toEqual([
-      expect.objectContaining({ code: 'ERR00422', contextData: { externalBookingId: 'ext-2' } }),
-    ]);
+    const contextData = { externalBookingId: 'ext-2' };
+    expect(response.body.errors).toMatchObject([{ code: 'ERR00422', contextData }]);
   }
 });
 
@@ -100,11 +87,8 @@ test('an error response is not stored: the key can be used again', async () => {
 
 test('a response is repeated even after the endDate has passed, and no longer after 24 hours', async () => {
   const start = now.getTime();
-  const body = bookingBody({
-    bayId: 'bay-n1-08',
-    startDate: new Date(start + 60_000).toISOString(),
-    endDate: new Date(start + 120_000).toISOString(),
-  });
+  const [startDate, endDate] = [60_000, 120_000].map((later) => new Date(start + later).toISOString());
+  const body = bookingBody({ bayId: 'bay-n1-08', startDate, endDate });
   expect((await post(body, 'key-5')).status).toBe(201);
   now = new Date(start + 23 * 3_600_000);
   expect((await post(body, 'key-5')).status).toBe(201);

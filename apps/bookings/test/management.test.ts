@@ -6,7 +6,8 @@ import { promisify } from 'node:util';
 import { query } from '@bay-booking/service/database/database';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { bookingBody, errorCodes, rounds } from './support/booking-requests.ts';
+import type { Response } from 'supertest';
+import { bookingBody, errorCodes, pluck, rounds } from './support/booking-requests.ts';
 import { importPlaces } from './support/places.ts';
 import { createExtraSystem, useTestSystem } from './support/test-system.ts';
 
@@ -34,13 +35,11 @@ async function eventsAfter(after: number) {
   return body.items as { number: number; action: string; target: string; changed: string[]; actor: object }[];
 }
 
-async function lastEvent(): Promise<number> {
-  const [row] = await query<{ last: number }>(
-    system.db,
-    'select coalesce(max(number), 0)::int as last from management_event',
-  );
-  return row?.last ?? 0;
-}
+const lastEvent = async () => Number((await system.db('management_event').max('number as last').first())?.last ?? 0);
+/** Requests the next page. */
+const nextOf = ({ body }: Response) => manage('GET', body._links.next.href.split('/management/')[1]);
+/** Returns the field that each error names. */
+const fieldsOf = ({ body }: Response) => pluck(pluck(body.errors, 'contextData'), 'field');
 
 /** Creates a facility with a location and bays, whose ids end with `name`. */
 async function createFacility(name: string, bays = 1): Promise<void> {
@@ -114,9 +113,7 @@ describe('resources', () => {
       }
     }
     const result = await manage('POST', 'import?dryRun=true', { body: demo });
-    expect(new Set(result.body.entries.map(({ action }: { action: string }) => action))).toEqual(
-      new Set(['unchanged']),
-    );
+    expect(new Set(pluck(result.body.entries, 'action'))).toEqual(new Set(['unchanged']));
   });
 
   async function putTwice(path: string, body: object): Promise<void> {
@@ -179,10 +176,7 @@ describe('resources', () => {
     const before = await lastEvent();
     const refused = await manage('PUT', path, { body });
     expect(refused.status).toBe(400);
-    const pointers = refused.body.errors.map(
-      ({ contextData }: { contextData: { field: string } }) => contextData.field,
-    );
-    expect(pointers.toSorted()).toEqual(fields.toSorted());
+    expect(fieldsOf(refused).toSorted()).toEqual(fields.toSorted());
     expect(await lastEvent()).toBe(before);
   });
 });
@@ -192,12 +186,10 @@ describe('entity tags', () => {
 
   test('of many creations with If-None-Match: *, and of many changes with the same If-Match, one succeeds', async () => {
     const path = 'facilities/fac-race';
-    const race = (name: string, headers: Record<string, string>) =>
-      Promise.all(
-        Array.from({ length: 10 }, (_, index) =>
-          manage('PUT', path, { body: { ...body, name: `${name} ${index}` }, headers }),
-        ),
-      );
+    const race = (name: string, headers: Record<string, string>) => {
+      const put = (index: number) => manage('PUT', path, { body: { ...body, name: `${name} ${index}` }, headers });
+      return Promise.all(Array.from({ length: 10 }, (_, index) => put(index)));
+    };
     const created = await race('Created', { 'If-None-Match': '*' });
     expect(created.map(({ status }) => status).toSorted()).toEqual([201, ...Array(9).fill(412)]);
     expect(created.find(({ status }) => status === 412)?.body.errors).toMatchObject([
@@ -271,14 +263,10 @@ describe('strict requests', () => {
   });
 
   test('a PUT names every error of its form, then those against what is stored, both before an If-Match', async () => {
-    const fieldsOf = async (body: object) => {
-      const rejected = await manage('PUT', 'bays/bay-n1-01', { body, headers: { 'If-Match': '"old"' } });
-      expect(rejected.status).toBe(400);
-      return rejected.body.errors.map(({ contextData }: { contextData: object }) => contextData);
-    };
-    const locationId = 'loc-none';
-    expect(await fieldsOf({ name: 7, kind: '', locationId })).toEqual([{ field: '/name' }, { field: '/kind' }]);
-    expect(await fieldsOf({ name: 'Seven', locationId })).toEqual([{ field: '/locationId' }]);
+    const put = (body: object) =>
+      manage('PUT', 'bays/bay-n1-01', { body: { ...body, locationId: 'loc-none' }, headers: { 'If-Match': '"old"' } });
+    expect(fieldsOf(await put({ name: 7, kind: '' }))).toEqual(['/name', '/kind']);
+    expect(fieldsOf(await put({ name: 'Seven' }))).toEqual(['/locationId']);
   });
 
   test('an import with the same Idempotency-Key is done once', async () => {
@@ -331,11 +319,8 @@ describe('deleting', () => {
     const token = await system.token(['fac-past']);
     const created = await system.call('POST', '/api/bookings', { token, body: bookingBody({ bayId: 'bay-past-0' }) });
     const { id } = created.body;
-    await query(
-      system.db,
-      `update booking set start_date = now() - interval '2 hours', end_date = now() - interval '1 hour' where id = $1`,
-      [id],
-    );
+    const past = "start_date = now() - interval '2 hours', end_date = now() - interval '1 hour'";
+    await query(system.db, `update booking set ${past} where id = $1`, [id]);
     expect((await manage('DELETE', 'locations/loc-past')).status).toBe(204);
     expect((await manage('DELETE', 'locations/loc-past')).status).toBe(404);
     expect((await manage('GET', 'bays/bay-past-0')).status).toBe(404);
@@ -409,31 +394,22 @@ describe('import and export', () => {
     const [north] = demo.facilities;
     await manage('POST', 'import', { body: demo });
     const before = await manage('GET', 'export');
+    const named = (...ids: string[]) => ids.map((id) => ({ id, name: 'B' }));
+    const locations = [
+      { id: 'loc-dry', name: 'L', bays: named('bay-dry', 'bay-s1-01') },
+      { id: 'loc-south-1', name: 'S', bays: named('bay-dry-2') },
+    ];
     const body = {
       facilities: [
         { ...north, name: 'Renamed' },
-        {
-          ...entry('dry'),
-          locations: [
-            {
-              id: 'loc-dry',
-              name: 'L',
-              bays: [
-                { id: 'bay-dry', name: 'B' },
-                { id: 'bay-s1-01', name: 'S' },
-              ],
-            },
-            { id: 'loc-south-1', name: 'S', bays: [{ id: 'bay-dry-2', name: 'B' }] },
-          ],
-        },
+        { ...entry('dry'), locations },
       ],
     };
     const { status, body: result } = await manage('POST', 'import?dryRun=true', { body });
     expect(status).toBe(200);
-    const actions = Object.fromEntries(
-      result.entries.map(({ path, action }: { path: string; action: string }) => [path, action]),
-    );
-    expect(actions).toMatchObject({
+    const paths = pluck(result.entries, 'path') as string[];
+    const actions = pluck(result.entries, 'action');
+    expect(Object.fromEntries(paths.map((path, index) => [path, actions[index]]))).toMatchObject({
       '/facilities/0': 'update',
       '/facilities/0/locations/0': 'unchanged',
       '/facilities/0/locations/0/bays/0': 'unchanged',
@@ -471,21 +447,16 @@ describe('import and export', () => {
     expect((await manage('POST', 'import', { body: large })).status).toBe(200);
     const audited = system.logged.map((line) => JSON.parse(line)).filter(({ audit }) => audit === true);
     expect(audited.at(-1)).toMatchObject({ action: 'import', clientId: 'operator', facilityIds: ['fac-large'] });
-    const partial = {
-      facilities: [
-        { ...entry('large'), locations: [{ id: 'loc-large', name: 'L', bays: [{ id: 'bay-large-0', name: 'B' }] }] },
-      ],
-    };
-    expect((await manage('POST', 'import', { body: partial })).status).toBe(200);
+    const partial = { id: 'loc-large', name: 'L', bays: [{ id: 'bay-large-0', name: 'B' }] };
+    const again = { facilities: [{ ...entry('large'), locations: [partial] }] };
+    expect((await manage('POST', 'import', { body: again })).status).toBe(200);
     const { body } = await manage('GET', 'bays/bay-large-0');
     expect(body).toMatchObject({ name: 'B', description: 'A bay in a large file.', bookable: false });
-    const rejected = await manage('POST', 'import', { body: { facilities: [], filler: 'x'.repeat(9_000_000) } });
-    expect(rejected.body.errors).toMatchObject([{ code: 'ERR00002', contextData: { field: '/filler' } }]);
-    const tooLarge = await manage('POST', 'import', { body: { facilities: [], filler: 'x'.repeat(10_000_000) } });
-    expect(errorCodes(tooLarge)).toEqual(['ERR00413']);
-    expect(errorCodes(await manage('PUT', 'facilities/fac-large', { body: { filler: 'x'.repeat(100_000) } }))).toEqual([
-      'ERR00413',
-    ]);
+    const fill = (length: number, method = 'POST', path = 'import') =>
+      manage(method, path, { body: { facilities: [], filler: 'x'.repeat(length) } });
+    expect(fieldsOf(await fill(9_000_000))).toEqual(['/filler']);
+    expect(errorCodes(await fill(10_000_000))).toEqual(['ERR00413']);
+    expect(errorCodes(await fill(100_000, 'PUT', 'facilities/fac-large'))).toEqual(['ERR00413']);
   });
 });
 
@@ -501,8 +472,7 @@ describe('events and status', () => {
     await importPlaces(system.db, { facilities: [{ id: 'fac-audit', name: 'Import', timeZone: 'UTC' }] });
 
     const first = await manage('GET', `audit?after=${start}&facilityId=fac-audit&pageSize=4`);
-    const { pathname, search } = new URL(first.body._links.next.href);
-    const second = await system.call('GET', pathname + search, { token: operator });
+    const second = await nextOf(first);
     const items = [...first.body.items, ...second.body.items];
     const operatorEvent = { actor: { clientId: 'operator' }, facilityId: 'fac-audit' };
     expect(items).toMatchObject([
@@ -525,13 +495,12 @@ describe('events and status', () => {
 
   test('events are selected by time, and the newest can come first', async () => {
     await createFacility('newest', 3);
-    const numbersOf = ({ body }: { body: { items: { number: number }[] } }) => body.items.map(({ number }) => number);
+    const numbersOf = ({ body }: Response) => pluck(body.items, 'number');
     const list = (query: string) => manage('GET', `audit?facilityId=fac-newest&${query}`);
     const oldestFirst = numbersOf(await list(''));
     expect(oldestFirst).toHaveLength(5);
     const first = await list('order=newest&pageSize=2');
-    const { pathname, search } = new URL(first.body._links.next.href);
-    const second = await system.call('GET', pathname + search, { token: operator });
+    const second = await nextOf(first);
     expect([...numbersOf(first), ...numbersOf(second)]).toEqual(oldestFirst.toReversed().slice(0, 4));
     const hour = (offset: number) => encodeURIComponent(new Date(Date.now() + offset * 3_600_000).toISOString());
     expect(numbersOf(await list(`startDate=${hour(-1)}&endDate=${hour(1)}`))).toEqual(oldestFirst);
@@ -550,15 +519,14 @@ describe('events and status', () => {
     };
     let isWriting = true;
     const writes = Array.from({ length: 10 }, (_, index) => createFacility(`cursor${index}`));
-    const reader = (async () => {
-      while (isWriting) await read();
-    })();
-    await Promise.all(writes);
-    isWriting = false;
-    await reader;
+    const written = Promise.all(writes).finally(() => {
+      isWriting = false;
+    });
+    while (isWriting) await read();
+    await written;
     // The last read may have begun before the last change was committed.
     while (await read());
-    expect(seen).toEqual((await eventsAfter(start)).map(({ number }) => number));
+    expect(seen).toEqual(pluck(await eventsAfter(start), 'number'));
     expect(seen).toHaveLength(30);
   });
 

@@ -1,7 +1,7 @@
 // Tests GET, HEAD, PUT and DELETE /api/bookings/{id} (specification, "Errors" and the sections of these requests), and
 // the metadata of bookings (docs/behaviour.md, "Metadata").
 import { describe, expect, test } from '@jest/globals';
-import { bookingBody, errorCodes } from './support/booking-requests.ts';
+import { bookingBody, errorCodes, pluck } from './support/booking-requests.ts';
 import { useTestSystem } from './support/test-system.ts';
 
 // The default token of the system permits fac-north and fac-south. The bay bay-e1-01 is in fac-east, and bay-n1-99 is
@@ -54,27 +54,18 @@ describe('PUT', () => {
     const change = bookingBody({ bayId: 'bay-s1-01' });
     const moved = await put(booking.id, change);
     expect(moved.status).toBe(200);
-    expect(moved.body).toMatchObject({
-      id: booking.id,
-      externalBookingId: 'ext-move',
-      createdAt: booking.createdAt,
-      ...change,
-    });
-    expect((await system.call('GET', `/api/bookings/${booking.id}`)).body).toEqual(moved.body);
-    const north = await system.token(['fac-north']);
-    expect((await system.call('GET', `/api/bookings/${booking.id}`, { token: north })).status).toBe(404);
-    const south = await system.token(['fac-south']);
-    expect((await system.call('GET', `/api/bookings/${booking.id}`, { token: south })).status).toBe(200);
+    const { id, createdAt } = booking;
+    expect(moved.body).toMatchObject({ id, createdAt, externalBookingId: 'ext-move', ...change });
+    expect((await get(id)).body).toEqual(moved.body);
+    const statusFor = async (facility: string) =>
+      (await system.call('GET', `/api/bookings/${id}`, { token: await system.token([facility]) })).status;
+    expect([await statusFor('fac-north'), await statusFor('fac-south')]).toEqual([404, 200]);
     const found = await system.call('GET', '/api/bookings?externalBookingIds=ext-move');
     expect(found.body.items).toHaveLength(1);
-    const again = await system.call('POST', '/api/bookings', {
-      body: bookingBody({ externalBookingId: 'ext-move' }),
-    });
-    expect(errorCodes(again)).toEqual(['BOOK00001']);
-    const back = await put(booking.id, bookingBody({ bayId: 'bay-n1-03' }), {
-      'If-Match': moved.headers.etag as string,
-    });
-    expect(back.status).toBe(200);
+    const body = bookingBody({ externalBookingId: 'ext-move' });
+    expect(errorCodes(await system.call('POST', '/api/bookings', { body }))).toEqual(['BOOK00001']);
+    const ifMatch = { 'If-Match': moved.headers.etag as string };
+    expect((await put(id, bookingBody({ bayId: 'bay-n1-03' }), ifMatch)).status).toBe(200);
     expect((await remove(booking.id)).status).toBe(204);
     expect((await remove(booking.id)).status).toBe(404);
     await create({ externalBookingId: 'ext-move' });
@@ -148,13 +139,12 @@ describe('conditional requests', () => {
   test('an old ETag, a weak ETag or a text without an ETag in If-Match returns 412', async () => {
     const { id, etag } = await create({ externalBookingId: 'ext-412' });
     const { body } = await put(id, bookingBody());
+    const contextData = { externalBookingId: 'ext-412' };
     for (const condition of [etag, `W/${etag}`, '"x"', 'nonsense']) {
       const ifMatch = { 'If-Match': condition };
       for (const response of [await put(id, bookingBody({ bayId: 'bay-s1-03' }), ifMatch), await remove(id, ifMatch)]) {
         expect(response.status).toBe(412);
-        expect(response.body.errors).toMatchObject([
-          { code: 'ERR00412', contextData: { externalBookingId: 'ext-412' } },
-        ]);
+        expect(response.body.errors).toMatchObject([{ code: 'ERR00412', contextData }]);
       }
     }
     expect((await get(id)).body).toEqual(body);
@@ -264,14 +254,12 @@ describe('metadata', () => {
     const find = (query: string) => system.call('GET', `/api/bookings?${query}`);
 
     test('bookings match if every field is equal, with exact totals and links that keep the filter', async () => {
-      const create = async (metadata: object, fields: object = {}) =>
-        (await system.call('POST', '/api/bookings', { body: bookingBody({ metadata, ...fields }) })).body.id;
-      const first = await create({ shop: 'search', order: 'A&B =7', players: '4' });
-      const second = await create({ shop: 'search', players: '4' }, { userAlias: 'Zoe' });
-      await create({ shop: 'search', players: '40' });
-      const south = await create({ shop: 'search', players: '4' }, { bayId: 'bay-s1-01' });
-      const idsOf = async (query: string): Promise<string[]> =>
-        (await find(query)).body.items.map(({ id }: { id: string }) => id);
+      const createWith = async (metadata: object, fields: object = {}) => (await create({ metadata, ...fields })).id;
+      const first = await createWith({ shop: 'search', order: 'A&B =7', players: '4' });
+      const second = await createWith({ shop: 'search', players: '4' }, { userAlias: 'Zoe' });
+      await createWith({ shop: 'search', players: '40' });
+      const south = await createWith({ shop: 'search', players: '4' }, { bayId: 'bay-s1-01' });
+      const idsOf = async (query: string) => pluck((await find(query)).body.items, 'id');
 
       expect(await idsOf('metadata[shop]=search&metadata[players]=4')).toEqual([first, second, south]);
       expect(await idsOf('metadata%5Border%5D=A%26B%20%3D7')).toEqual([first]);

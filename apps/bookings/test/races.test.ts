@@ -5,7 +5,7 @@ import { eventually } from '@bay-booking/testkit/wait';
 import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Response } from 'supertest';
-import { bookingBody, clients, errorCodes, rounds } from './support/booking-requests.ts';
+import { bookingBody, clients, errorCodes, pluck, rounds } from './support/booking-requests.ts';
 import { isDistributed, isTransactionWaiting } from './support/lock-waits.ts';
 import { closeExtraSystems, createExtraSystem, useTestSystem } from './support/test-system.ts';
 
@@ -24,25 +24,21 @@ const repeat = <T>(count: number, create: (index: number) => T): T[] =>
 /** A code of PostgreSQL (SQLSTATE). */
 const deadlockDetected = '40P01';
 
-const findOverlaps = () =>
-  query(
-    system.db,
-    `select from booking a join booking b on a.facility_id = b.facility_id and a.bay_id = b.bay_id and a.id < b.id
-     and a.start_date < b.end_date and b.start_date < a.end_date`,
-  );
+const countDeadlocks = () =>
+  query(system.db, 'select deadlocks from pg_stat_database where datname = current_database()');
 
-/** Citus sometimes reports a deadlock although there is none. The service then runs the transaction again. */
-async function expectNoErrors(codes: readonly string[]): Promise<void> {
+/** Expects no failed statement, no deadlock and no bookings that overlap. Closes the extra systems. */
+async function expectNoTrouble(errors: readonly string[], deadlocksBefore: unknown): Promise<void> {
+  // Citus sometimes reports a deadlock although there is none. The service then runs the transaction again.
   const distributed = await isDistributed(system.db);
-  expect(codes.filter((code) => !(distributed && code === deadlockDetected))).toEqual([]);
-}
-
-async function countDeadlocks(): Promise<number> {
-  const [row] = await query<{ deadlocks: string }>(
-    system.db,
-    'select deadlocks from pg_stat_database where datname = current_database()',
-  );
-  return Number(row?.deadlocks);
+  expect(errors.filter((code) => !(distributed && code === deadlockDetected))).toEqual([]);
+  // PostgreSQL counts deadlocks in its statistics. A database session may add its deadlocks to the statistics only
+  // when it ends, so the test ends all sessions of the system.
+  await closeExtraSystems();
+  expect(await countDeadlocks()).toEqual(deadlocksBefore);
+  const overlaps = `select from booking a join booking b on a.facility_id = b.facility_id and a.bay_id = b.bay_id
+    and a.id < b.id and a.start_date < b.end_date and b.start_date < a.end_date`;
+  expect(await query(system.db, overlaps)).toEqual([]);
 }
 
 describe('of many requests at the same time', () => {
@@ -116,14 +112,10 @@ describe('of many requests at the same time', () => {
 describe('If-Match', () => {
   test('of 16 updates with the same ETag, one gets 200 and the others 412', async () => {
     const { body, headers } = await post(bookingBody({ bayId: 'bay-n1-07' }));
-    const responses = await Promise.all(
-      repeat(16, () =>
-        system.call('PUT', `/api/bookings/${body.id}`, {
-          body: bookingBody({ bayId: 'bay-n1-07' }),
-          headers: { 'If-Match': headers.etag as string },
-        }),
-      ),
-    );
+    const ifMatch = { 'If-Match': headers.etag as string };
+    const update = () =>
+      system.call('PUT', `/api/bookings/${body.id}`, { body: bookingBody({ bayId: 'bay-n1-07' }), headers: ifMatch });
+    const responses = await Promise.all(repeat(16, update));
     expect(responses.map(({ status }) => status).sort()).toEqual([200, ...repeat(15, () => 412)]);
   });
 
@@ -277,12 +269,7 @@ test('many clients write bookings and groups of a few bays without a deadlock, a
   await Promise.all(repeat(clients(32), runClient));
   expect([...statuses.keys()].filter((status) => ![200, 201, 204, 400].includes(status))).toEqual([]);
   for (const status of [200, 201, 204, 400]) expect(statuses.get(status)).toBeGreaterThan(0);
-  await expectNoErrors(instance.databaseErrors);
-  // PostgreSQL counts deadlocks in its statistics. A database session may add its deadlocks to the statistics only
-  // when it ends, so the test ends all sessions of the system.
-  await closeExtraSystems();
-  expect(await countDeadlocks()).toBe(deadlocksBefore);
-  expect(await findOverlaps()).toEqual([]);
+  await expectNoTrouble(instance.databaseErrors, deadlocksBefore);
   // A group is created and deleted completely or not at all.
   expect(createdGroups).toBeGreaterThan(0);
   const parts = 'select from booking where group_id is not null group by facility_id, group_id having count(*) <> 2';
@@ -352,10 +339,7 @@ test('clients change opening hours, closures, holds and bookings of two bays, an
   const statuses = [...outcomes].map((outcome) => outcome.split(' ')[2] as string);
   expect(new Set(statuses).difference(new Set(['200', '201', '204', ...reasons]))).toEqual(new Set());
   for (const outcome of ['201', ...reasons]) expect(outcomes).toContain(`POST bookings ${outcome}`);
-  await expectNoErrors(instance.databaseErrors);
-  await closeExtraSystems();
-  expect(await countDeadlocks()).toBe(deadlocksBefore);
-  expect(await findOverlaps()).toEqual([]);
+  await expectNoTrouble(instance.databaseErrors, deadlocksBefore);
 });
 
 test('the constraint of the table rejects an overlap that a program without locks causes, and the log shows it', async () => {
@@ -405,13 +389,8 @@ describe('overlaps', () => {
         const at = (hour: number) => new Date(firstDay + day * dayMs + hour * hourMs).toISOString();
         const accepted: Interval[] = [];
         for (const interval of requested) {
-          const body = {
-            bayId: 'bay-n1-01',
-            userAlias: 'Ann',
-            startDate: at(interval.start),
-            endDate: at(interval.end),
-          };
-          const response = await system.call('POST', '/api/bookings', { body });
+          const dates = { startDate: at(interval.start), endDate: at(interval.end) };
+          const response = await post(bookingBody({ bayId: 'bay-n1-01', ...dates }));
           if (accepted.some((other) => isOverlapping(other, interval)))
             expect(errorCodes(response)).toEqual(['BOOK00002']);
           else {
@@ -420,21 +399,16 @@ describe('overlaps', () => {
           }
         }
         const query = `startDate=${at(searched.start)}&endDate=${at(searched.end)}`;
-        const findStarts = async (path: string) =>
-          (await system.call('GET', path)).body.items.map(({ startDate }: { startDate: string }) => startDate);
-        const startsOf = (select: (interval: Interval) => boolean) =>
-          accepted
-            .filter(select)
-            .map(({ start }) => at(start))
-            .sort();
+        const expectFound = async (filter: string, isExpected: (interval: Interval) => boolean) => {
+          const { items } = (await system.call('GET', `/api/bookings?${filter}&${query}`)).body;
+          const starts = accepted.filter(isExpected).map(({ start }) => at(start));
+          expect(pluck(items, 'startDate')).toEqual(starts.sort());
+        };
         // A search by bay finds the bookings that overlap its interval.
-        expect(await findStarts(`/api/bookings?bayIds=bay-n1-01&${query}`)).toEqual(
-          startsOf((interval) => isOverlapping(interval, searched)),
-        );
+        await expectFound('bayIds=bay-n1-01', (interval) => isOverlapping(interval, searched));
         // A search by location finds the bookings that lie inside its interval.
-        expect(await findStarts(`/api/bookings?locationIds=loc-north-1&${query}`)).toEqual(
-          startsOf(({ start, end }) => searched.start <= start && end <= searched.end),
-        );
+        const isInside = ({ start, end }: Interval) => searched.start <= start && end <= searched.end;
+        await expectFound('locationIds=loc-north-1', isInside);
       }),
       { numRuns: 40 },
     );

@@ -1,6 +1,5 @@
 // Tests that bookings reads the list of ended rights, and refuses what an ended right allowed (docs/behaviour.md,
 // "Revoked tokens").
-import { query } from '@bay-booking/service/database/database';
 import type { TokenOptions } from '@bay-booking/testkit/issuer';
 import { eventually } from '@bay-booking/testkit/wait';
 import { beforeEach, expect, test } from '@jest/globals';
@@ -139,11 +138,7 @@ test('running instances read the list by themselves, and the metric shows its ag
   const claims = newClaims();
   const token = await tokenOf(claims);
   const untilAll = async (expected: number) => {
-    for (const instance of instances)
-      await eventually(
-        () => statusOf(token, instance),
-        (status) => status === expected,
-      );
+    for (const instance of instances) await eventually(async () => (await statusOf(token, instance)) === expected);
   };
   await untilAll(200);
   system.issuer.revoke(`account ${claims.sub}`);
@@ -160,23 +155,19 @@ test('holds end with the account or its access to their facility, and holds of l
   const hold = async (claims: TokenOptions, location = 'n1') => {
     bay += 1;
     const bayId = `bay-${location}-0${location === 'n1' ? bay : 1}`;
-    const { startDate, endDate } = bookingBody();
-    const token = await tokenOf(claims);
-    const { status, body } = await system.call('POST', '/api/booking-holds', {
-      token,
-      body: { bayId, startDate, endDate },
-    });
+    const { userAlias: _, ...times } = bookingBody();
+    const options = { token: await tokenOf(claims), body: { ...times, bayId } };
+    const { status, body } = await system.call('POST', '/api/booking-holds', options);
     expect(status).toBe(201);
     return body.id as string;
   };
   const ended = [await hold(dismissed), await hold(disabled)];
   const live = [await hold(dismissed, 's1'), await hold(unrelated), await hold({ ...dismissed, iat: before })];
-  const liveHolds = async () =>
-    (
-      await query<{ id: string }>(system.db, 'select id from booking_hold where id = any($1::uuid[])', [
-        [...ended, ...live],
-      ])
-    ).map(({ id }) => id);
+  const liveHolds = () =>
+    system
+      .db('booking_hold')
+      .whereIn('id', [...ended, ...live])
+      .pluck('id');
   system.issuer.revoke(`access ${dismissed.sub} fac-north`, before);
   system.issuer.revoke(`account ${disabled.sub}`, before);
   await system.revocations.read();

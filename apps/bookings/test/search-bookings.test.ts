@@ -1,6 +1,7 @@
 // Tests GET /api/bookings and GET /api/bays/{id}/upcoming-bookings (specification, the sections of these requests).
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { errorCodes } from './support/booking-requests.ts';
+import type { Response } from 'supertest';
+import { errorCodes, pluck } from './support/booking-requests.ts';
 import { importPlaces } from './support/places.ts';
 import { baseUrl, useTestSystem } from './support/test-system.ts';
 
@@ -31,31 +32,26 @@ beforeAll(async () => {
     idsByName.set(name, response.body.id);
   }
   // The default token permits fac-north and fac-south. No search of these tests may find this booking of fac-east.
-  const east = await system.token(['fac-east']);
-  const body = {
-    bayId: 'bay-e1-01',
-    userAlias: 'Ann',
-    externalBookingId: 'ext-east',
-    correlationId: 'session-a',
-    startDate: '2030-06-15T13:00:00Z',
-    endDate: '2030-06-15T14:00:00Z',
-  };
-  expect((await system.call('POST', '/api/bookings', { body, token: east })).status).toBe(201);
+  const token = await system.token(['fac-east']);
+  const times = { startDate: '2030-06-15T13:00:00Z', endDate: '2030-06-15T14:00:00Z' };
+  const ids = { bayId: 'bay-e1-01', externalBookingId: 'ext-east', correlationId: 'session-a' };
+  const east = await system.call('POST', '/api/bookings', { body: { userAlias: 'Ann', ...ids, ...times }, token });
+  expect(east.status).toBe(201);
   clock = now;
 });
 
-const search = (query: string, options: { body?: unknown; headers?: Record<string, string> } = {}) =>
-  system.call('GET', `/api/bookings${query}`, options);
+interface Options {
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+}
+const search = (query: string, options: Options = {}) => system.call('GET', `/api/bookings${query}`, options);
+const namesOf = ({ body }: Response): string[] =>
+  pluck(body.items, 'externalBookingId').map((id: string) => id.replace('ext-', ''));
 
-async function findNames(
-  query: string,
-  options: { body?: unknown; headers?: Record<string, string> } = {},
-): Promise<string[]> {
+async function findNames(query: string, options: Options = {}): Promise<string[]> {
   const response = await search(query, options);
   expect(response.status).toBe(200);
-  const names = response.body.items.map(({ externalBookingId }: { externalBookingId: string }) =>
-    externalBookingId.replace('ext-', ''),
-  );
+  const names = namesOf(response);
   expect(response.body.total).toBe(names.length);
   return names;
 }
@@ -70,9 +66,8 @@ describe('searches', () => {
     expect(items).toHaveLength(bookings.length);
     const keys = items.map(({ startDate, id }) => `${startDate} ${id}`);
     expect(keys).toEqual(keys.toSorted());
-    for (const { id, _links } of items) {
+    for (const { id, _links } of items)
       expect(_links).toEqual({ self: { method: 'GET', href: `${baseUrl}/api/bookings/${id}` } });
-    }
     const page = { method: 'GET', href: `${baseUrl}/api/bookings?page=1&pageSize=200` };
     expect(response.body).toMatchObject({ page: 1, pageSize: 200, pageCount: 1, total: 8 });
     expect(response.body._links).toEqual({ self: page, first: page, last: page });
@@ -88,9 +83,8 @@ describe('searches', () => {
 
   test('a search by external ids, correlation ids, bays or userAlias finds bookings with such a value', async () => {
     expect(await findNames('?externalBookingIds=ext-next,ext-past,ext-nobody')).toEqual(['past', 'next']);
-    expect((await findNames('?correlationIds=session-a&correlationIds=session-c')).toSorted()).toEqual(
-      ['past', 'ending', 'instant', 'later'].toSorted(),
-    );
+    const ofTwoSessions = await findNames('?correlationIds=session-a&correlationIds=session-c');
+    expect(ofTwoSessions.toSorted()).toEqual(['ending', 'instant', 'later', 'past']);
     expect(await findNames('?bayIds=bay-n1-02,bay-nowhere')).toEqual(['running']);
     expect((await findNames('?userAlias=Ann')).toSorted()).toEqual(['ending', 'next', 'past', 'upstairs']);
     expect(await findNames('?userAlias=ann')).toEqual([]);
@@ -106,26 +100,19 @@ describe('searches', () => {
       expect(response.status).toBe(201);
     };
     await create('3-01', { userAlias: 'José 100%_\\ Straße', externalBookingId: 'ext-one', metadata: { Ada: 'ΟΔΟΣ' } });
-    await create('3-02', {
-      userAlias: 'ada l',
-      externalBookingId: 'ext-two',
-      metadata: { a: 'x', b: 'jOSE\u0301', c: 'a "b\\n\nd' },
-    });
+    const metadata = { a: 'x', b: 'jOSE\u0301', c: 'a "b\\n\nd' };
+    await create('3-02', { userAlias: 'ada l', externalBookingId: 'ext-two', metadata });
     await create('4-01', { userAlias: 'Ada', externalBookingId: 'ext-three' });
     const march = '&startDate=2031-03-01T00:00Z&endDate=2031-04-01T00:00Z';
     const find = async (text: string, others = march) =>
-      (await searchEast(`?text=${encodeURIComponent(text)}${others}`)).body.items.map(
-        ({ externalBookingId }: { externalBookingId: string }) => externalBookingId.replace('ext-', ''),
-      );
+      namesOf(await searchEast(`?text=${encodeURIComponent(text)}${others}`));
     expect(await find('ADA')).toEqual(['two']);
     for (const text of ['%_\\', '%', 'STRASSE', 'οδοσ', 'one']) expect(await find(text)).toEqual(['one']);
     for (const text of ['A "b', 'B\\n', '"B\\']) expect(await find(text)).toEqual(['two']);
     for (const text of ['JOSÉ', 'jose\u0301', 'EXT-']) expect(await find(text)).toEqual(['one', 'two']);
     for (const text of ['.*', 'a|b', 'Ada1', 'l ext', 'nd', '\\"', '", "']) expect(await find(text)).toEqual([]);
-    expect(await find('ada', `${march.replace('04-01', '04-02')}&bayIds=bay-e1-01&isActive=true`)).toEqual([
-      'two',
-      'three',
-    ]);
+    const longer = `${march.replace('04-01', '04-02')}&bayIds=bay-e1-01&isActive=true`;
+    expect(await find('ada', longer)).toEqual(['two', 'three']);
     expect(await find('ada', `${march}&locationIds=loc-east-1`)).toEqual(['two']);
     expect(await find('🏌'.repeat(256))).toEqual([]);
     const paged = await searchEast(`?text=ext&pageSize=1&page=2${march}`);
@@ -139,9 +126,8 @@ describe('searches', () => {
     const active = ['running', ...simultaneous, 'later'];
     expect((await findNames('?isActive=true')).toSorted()).toEqual(active.toSorted());
     expect(await findNames('?isActive=false')).toEqual(['past', 'ending']);
-    expect((await findNames('?isActive=true&locationIds=loc-north-1')).toSorted()).toEqual(
-      ['running', 'next', 'instant', 'later'].toSorted(),
-    );
+    const inNorth = await findNames('?isActive=true&locationIds=loc-north-1');
+    expect(inNorth.toSorted()).toEqual(['instant', 'later', 'next', 'running']);
   });
 
   test('a search with locationIds finds the bookings of these locations, with 50 per page', async () => {
@@ -154,13 +140,11 @@ describe('searches', () => {
   test('a search reads endDate from the query, or from a JSON body if the query has none', async () => {
     // The query takes precedence.
     const body = { endDate: '2030-06-15T11:00:00Z', startDate: 'ignored' };
-    expect(await findNames('?startDate=2030-06-15T08:00:00Z', { body })).toEqual(['past']);
-    expect(await findNames('?startDate=2030-06-15T08:00:00Z&endDate=2030-06-15T12:00:00Z', { body })).toEqual([
-      'past',
-      'ending',
-      'running',
-    ]);
-    const { _links } = (await search('?startDate=2030-06-15T08:00:00Z', { body })).body;
+    const start = '?startDate=2030-06-15T08:00:00Z';
+    expect(await findNames(start, { body })).toEqual(['past']);
+    const both = await findNames(`${start}&endDate=2030-06-15T12:00:00Z`, { body });
+    expect(both).toEqual(['past', 'ending', 'running']);
+    const { _links } = (await search(start, { body })).body;
     expect(decodeURIComponent(_links.self.href)).toContain('endDate=2030-06-15T11:00:00Z');
     expect(await findNames('', { body: {} })).toHaveLength(bookings.length);
     // A proxy can turn a request without a body into one with an empty chunked body.
@@ -300,27 +284,21 @@ describe('400 for an invalid search', () => {
 
   test('with locationIds, one date without the other returns ERR00001', async () => {
     const [start, end] = ['startDate=2030-06-15T08:00:00Z', 'endDate=2030-06-15T18:00:00Z'];
-    for (const [query, missing] of [
-      [start, 'endDate'],
-      [end, 'startDate'],
-    ]) {
+    for (const query of [start, end]) {
       const response = await search(`?locationIds=loc-north-1&${query}`);
-      expect(response.status).toBe(400);
-      expect(response.body.errors[0]).toMatchObject({ code: 'ERR00001', description: `'${missing}' is mandatory.` });
+      expect(errorCodes(response)).toEqual(['ERR00001']);
+      const missing = query === start ? 'endDate' : 'startDate';
+      expect(response.body.errors[0].description).toBe(`'${missing}' is mandatory.`);
     }
     const body = { endDate: '2030-06-15T18:00:00Z' };
     expect((await search(`?locationIds=loc-north-1&${start}`, { body })).status).toBe(200);
   });
 
   test('all errors are reported together', async () => {
-    const response = await search(
-      '?page=0&isActive=2&startDate=x&locationIds=loc-north-1&endDate=2030-06-15T08:00:00Z',
-    );
-    expect(response.body.errors.map(({ description }: { description: string }) => description).toSorted()).toEqual([
-      "'isActive' is invalid.",
-      "'page' is invalid.",
-      "'startDate' is invalid.",
-    ]);
+    const endDate = '2030-06-15T08:00:00Z';
+    const { body } = await search(`?page=0&isActive=2&startDate=x&locationIds=loc-north-1&endDate=${endDate}`);
+    const invalid = ['isActive', 'page', 'startDate'].map((name) => `'${name}' is invalid.`);
+    expect(pluck(body.errors, 'description').toSorted()).toEqual(invalid);
   });
 
   test.each([
@@ -334,9 +312,8 @@ describe('400 for an invalid search', () => {
   ])(
     'a search body that cannot be read returns ERR00003, even if the query has endDate: %s, %s',
     async (type, body) => {
-      for (const query of ['', '?endDate=2030-01-01T00:00:00Z']) {
+      for (const query of ['', '?endDate=2030-01-01T00:00:00Z'])
         expect(errorCodes(await search(query, { body, headers: { 'Content-Type': type } }))).toEqual(['ERR00003']);
-      }
     },
   );
 });
@@ -350,17 +327,16 @@ describe('GET /api/bays/{id}/upcoming-bookings', () => {
     now = new Date('2030-01-01T00:00:00Z');
   });
 
-  const book = async (bayId: string, startDate: string, endDate: string): Promise<string> => {
-    const response = await system.call('POST', '/api/bookings', {
-      body: { bayId, userAlias: 'Ann', startDate, endDate },
-    });
+  const book = async (bayId: string, startDate: string, endDate: string, options: object = {}): Promise<string> => {
+    const body = { bayId, userAlias: 'Ann', startDate, endDate };
+    const response = await system.call('POST', '/api/bookings', { body, ...options });
     expect(response.status).toBe(201);
     return response.body.id;
   };
-  const upcoming = async (bayId: string, query = ''): Promise<string[]> => {
-    const response = await system.call('GET', `/api/bays/${bayId}/upcoming-bookings${query}`);
+  const upcoming = async (bayId: string, query = '', options: object = {}): Promise<string[]> => {
+    const response = await system.call('GET', `/api/bays/${bayId}/upcoming-bookings${query}`, options);
     expect(response.status).toBe(200);
-    return response.body.items.map(({ id }: { id: string }) => id);
+    return pluck(response.body.items, 'id');
   };
 
   describe('a bay of the token’s facilities', () => {
@@ -393,9 +369,8 @@ describe('GET /api/bays/{id}/upcoming-bookings', () => {
       const first = await system.call('GET', '/api/bays/bay-n1-04/upcoming-bookings');
       expect(first.body).toMatchObject({ page: 1, pageSize: 10, pageCount: 2, total: 12 });
       expect(first.body.items).toHaveLength(10);
-      for (const { id, _links } of first.body.items) {
+      for (const { id, _links } of first.body.items)
         expect(_links).toEqual({ self: { method: 'GET', href: `${baseUrl}/api/bookings/${id}` } });
-      }
       now = new Date('2030-06-15T00:00:00Z');
       const path = '/api/bays/bay-n1-04/upcoming-bookings?todayOnly=true&page=2&pageSize=5';
       const second = await system.call('GET', path);
@@ -415,15 +390,11 @@ describe('GET /api/bays/{id}/upcoming-bookings', () => {
     ['Europe/Copenhagen, 27 October', 'bay-n1-07', '2030-10-27T22:59:00Z', '2030-10-27T23:00:00Z'],
   ])('todayOnly=true selects the calendar day of the facility in %s', async (_zone, bayId, lastMinute, midnight) => {
     // Between 03:00 and 05:00 on the day that ends at `midnight`. The booking `running` began on the previous day.
-    const earlyToday = new Date(Date.parse(midnight) - 20 * hourMilliseconds);
-    const afterMidnight = new Date(Date.parse(midnight) + 60_000).toISOString();
-    const running = await book(
-      bayId,
-      new Date(earlyToday.getTime() - 9 * hourMilliseconds).toISOString(),
-      new Date(earlyToday.getTime() + 60_000).toISOString(),
-    );
+    const at = (minutes: number) => new Date(Date.parse(midnight) + minutes * 60_000);
+    const earlyToday = at(-20 * 60);
+    const running = await book(bayId, at(-29 * 60).toISOString(), at(-20 * 60 + 1).toISOString());
     const today = await book(bayId, lastMinute, midnight);
-    const tomorrow = await book(bayId, midnight, afterMidnight);
+    const tomorrow = await book(bayId, midnight, at(1).toISOString());
     now = earlyToday;
     expect(await upcoming(bayId, '?todayOnly=true')).toEqual([running, today]);
     expect(await upcoming(bayId, '?todayOnly=false')).toEqual([running, today, tomorrow]);
@@ -433,30 +404,16 @@ describe('GET /api/bays/{id}/upcoming-bookings', () => {
 
   describe('the time zone of a facility', () => {
     const importTimeZone = (timeZone: string) => {
-      const bays = [{ id: 'bay-zone', name: 'Bay' }];
-      const facility = {
-        id: 'fac-zone',
-        name: 'Range',
-        timeZone,
-        locations: [{ id: 'loc-zone', name: 'Range', bays }],
-      };
-      return importPlaces(system.db, { facilities: [facility] });
+      const locations = [{ id: 'loc-zone', name: 'Range', bays: [{ id: 'bay-zone', name: 'Bay' }] }];
+      return importPlaces(system.db, { facilities: [{ id: 'fac-zone', name: 'Range', timeZone, locations }] });
     };
     let token: string;
     beforeAll(async () => {
       await importTimeZone('UTC');
       token = await system.token(['fac-zone']);
     });
-    const bookInstant = async (startDate: string): Promise<string> => {
-      const body = { bayId: 'bay-zone', userAlias: 'Ann', startDate, endDate: startDate };
-      const response = await system.call('POST', '/api/bookings', { token, body });
-      expect(response.status).toBe(201);
-      return response.body.id;
-    };
-    const findToday = async (): Promise<string[]> => {
-      const { body } = await system.call('GET', '/api/bays/bay-zone/upcoming-bookings?todayOnly=true', { token });
-      return body.items.map(({ id }: { id: string }) => id);
-    };
+    const bookInstant = (date: string) => book('bay-zone', date, date, { token });
+    const findToday = () => upcoming('bay-zone', '?todayOnly=true', { token });
 
     test('todayOnly=true uses the time zone of the last import', async () => {
       const evening = await bookInstant('2030-02-01T22:30:00Z');
@@ -472,58 +429,31 @@ describe('GET /api/bays/{id}/upcoming-bookings', () => {
     });
 
     test.each([
-      // Each row has a time zone, the last second of a day, and three instants of the next day.
-      // In these time zones midnight occurs twice on the next day, which begins at the first occurrence.
-      [
-        'Atlantic/Azores',
-        '2030-10-26T23:59:59Z',
-        '2030-10-27T00:00:00Z',
-        '2030-10-27T00:59:59Z',
-        '2030-10-27T01:00:00Z',
-      ],
-      [
-        'America/Havana',
-        '2030-11-03T03:59:59Z',
-        '2030-11-03T04:00:00Z',
-        '2030-11-03T04:59:59Z',
-        '2030-11-03T05:00:00Z',
-      ],
-      // In this time zone midnight does not occur on the next day, which begins at 01:00.
-      [
-        'America/Santiago',
-        '2030-09-08T03:59:59Z',
-        '2030-09-08T04:00:00Z',
-        '2030-09-08T04:59:59Z',
-        '2030-09-09T02:59:59Z',
-      ],
+      // Each row has a time zone, the first second of a day, and two later times of this day.
+      // In these time zones midnight occurs twice on the day, which begins at the first occurrence.
+      ['Atlantic/Azores', '2030-10-27T00:00:00Z', '2030-10-27T00:59:59Z', '2030-10-27T01:00:00Z'],
+      ['America/Havana', '2030-11-03T04:00:00Z', '2030-11-03T04:59:59Z', '2030-11-03T05:00:00Z'],
+      // In this time zone midnight does not occur on the day, which begins at 01:00.
+      ['America/Santiago', '2030-09-08T04:00:00Z', '2030-09-08T04:59:59Z', '2030-09-09T02:59:59Z'],
       // The rules for this time zone changed in 2026. Those of PostgreSQL may be older than those of Node.
-      [
-        'Africa/Casablanca',
-        '2030-05-01T23:59:59Z',
-        '2030-05-02T00:00:00Z',
-        '2030-05-02T12:00:00Z',
-        '2030-05-02T23:59:59Z',
-      ],
-    ])(
-      'todayOnly=true selects the whole day by the rules of the time zone, also if midnight repeats or is skipped: %s',
-      async (timeZone, lastSecond, ...nextDay) => {
-        await importTimeZone(timeZone);
-        const bookingOfFirstDay = await bookInstant(lastSecond);
-        const bookingsOfNextDay = await Promise.all(nextDay.map(bookInstant));
-        now = new Date(Date.parse(lastSecond) - hourMilliseconds);
-        expect(await findToday()).toEqual([bookingOfFirstDay]);
-        now = new Date(nextDay[0] as string);
-        expect(await findToday()).toEqual(bookingsOfNextDay);
-      },
-    );
+      ['Africa/Casablanca', '2030-05-02T00:00:00Z', '2030-05-02T12:00:00Z', '2030-05-02T23:59:59Z'],
+    ])('todayOnly=true selects the whole day by the rules of the time zone: %s', async (timeZone, ...day) => {
+      await importTimeZone(timeZone);
+      const start = Date.parse(day[0] as string);
+      const bookingOfDayBefore = await bookInstant(new Date(start - 1_000).toISOString());
+      const bookingsOfDay = await Promise.all(day.map(bookInstant));
+      now = new Date(start - hourMilliseconds);
+      expect(await findToday()).toEqual([bookingOfDayBefore]);
+      now = new Date(start);
+      expect(await findToday()).toEqual(bookingsOfDay);
+    });
   });
 
   test.each(['todayOnly=yes', 'todayOnly=', 'page=0', 'pageSize=x'])(
     'the query ?%s returns ERR00002',
     async (query) => {
-      expect(errorCodes(await system.call('GET', `/api/bays/bay-n1-01/upcoming-bookings?${query}`))).toEqual([
-        'ERR00002',
-      ]);
+      const response = await system.call('GET', `/api/bays/bay-n1-01/upcoming-bookings?${query}`);
+      expect(errorCodes(response)).toEqual(['ERR00002']);
     },
   );
 

@@ -45,6 +45,29 @@ const book = async (fields = {}) => (await system.call('POST', '/api/bookings', 
 const ping = (path: string) => system.call('POST', `${path}/ping`);
 const deliveriesOf = async (path: string, filter = '') =>
   (await system.call('GET', `${path}/deliveries${filter}`)).body.items;
+/** Waits until the webhook, or what else the path names, has the values. */
+const becomes = async (path: string, values: object) =>
+  (
+    await eventually(
+      () => system.call('GET', path),
+      ({ body }) => Object.entries(values).every(([name, value]) => body[name] === value),
+    )
+  ).body;
+/** Waits until so many deliveries have the state, and returns them. */
+const inState = (state: string, path: string, count = 1) =>
+  eventually(
+    () => deliveriesOf(path, `?state=${state}`),
+    (items) => items.length === count && items.every((item: { state: string }) => item.state === state),
+  );
+/** Waits until the newest delivery was attempted so many times, and returns it. */
+const attempted = async (path: string, attempts = 1) => {
+  const newest = async () => (await deliveriesOf(path))[0];
+  return eventually(newest, (delivery) => delivery?.attempts === attempts);
+};
+/** Moves the clock to the next attempt of the delivery. */
+const advanceTo = (delivery: { nextAttemptAt: string }) => {
+  clockAheadMs += Date.parse(delivery.nextAttemptAt) - now().getTime();
+};
 
 test('the counters of deliveries begin at 0', async () => {
   const { text } = await secondInstance.call('GET', '/metrics', { token: null });
@@ -61,10 +84,7 @@ test('a ping is signed as Standard Webhooks prescribes and appears in the delive
   expect(received.event).toMatchObject({ type: 'webhook.ping', data: {} });
   checkEvent(received.event);
   expect(received.headers['content-type']).toBe('application/json');
-  const [delivery] = await eventually(
-    () => deliveriesOf(path, '?state=delivered'),
-    (items) => items.length === 1,
-  );
+  const [delivery] = await inState('delivered', path);
   expect(delivery).toMatchObject({
     id: received.headers['webhook-id'],
     type: 'webhook.ping',
@@ -84,12 +104,7 @@ test('a delivery is sent again with the same id and the current state of its boo
   const booking = await book({ userAlias: 'Ann' });
   const [first] = await receiver.received(1);
   const id = String(first?.headers['webhook-id']);
-  const delivered = (count: number) =>
-    eventually(
-      () => deliveriesOf(path, '?state=delivered'),
-      (items) => items.length === count && items.every(({ state }: { state: string }) => state === 'delivered'),
-    );
-  expect(await delivered(1)).toMatchObject([{ id, bookingId: booking.id, attempts: 1 }]);
+  expect(await inState('delivered', path)).toMatchObject([{ id, bookingId: booking.id, attempts: 1 }]);
 
   expect((await resend(id)).status).toBe(202);
   const [, repeated] = await receiver.received(2);
@@ -100,7 +115,7 @@ test('a delivery is sent again with the same id and the current state of its boo
   const changed = { bayId, startDate, endDate, userAlias: 'Bob' };
   await system.call('PUT', `/api/bookings/${booking.id}`, { body: changed });
   const [, , updated] = await receiver.received(3);
-  await delivered(2);
+  await inState('delivered', path, 2);
   expect((await resend(id)).status).toBe(202);
   const [, , , current] = await receiver.received(4);
   expect(current?.headers['webhook-id']).toBe(id);
@@ -109,12 +124,12 @@ test('a delivery is sent again with the same id and the current state of its boo
 
   await system.call('DELETE', `/api/bookings/${booking.id}`);
   await receiver.received(5);
-  await delivered(3);
+  await inState('delivered', path, 3);
   expect((await resend(id)).status).toBe(202);
   const deleted = (await receiver.received(6))[5];
   expect(deleted?.headers['webhook-id']).toBe(id);
   expect(deleted?.event).toMatchObject({ type: 'booking.deleted', data: { booking: { userAlias: 'Bob' } } });
-  await delivered(3);
+  await inState('delivered', path, 3);
   expect(await deliveriesOf(path)).toContainEqual(
     expect.objectContaining({ id, type: 'booking.deleted', modified: deleted?.event.data.modified, attempts: 4 }),
   );
@@ -135,10 +150,7 @@ test('a ping can be sent again, an unknown delivery and one of another facility 
   await ping(path);
   const [first] = await receiver.received(1);
   const id = String(first?.headers['webhook-id']);
-  await eventually(
-    () => deliveriesOf(path, '?state=delivered'),
-    (items) => items.length === 1,
-  );
+  await inState('delivered', path);
   const resend = (delivery: string, facilities = ['fac-north', 'fac-south']) =>
     system.token(facilities).then((token) => system.call('POST', `${path}/deliveries/${delivery}/resend`, { token }));
   expect((await resend(id)).status).toBe(202);
@@ -240,22 +252,16 @@ test('a failed delivery is repeated with the same id and body, after 5 s, 5 min 
   const delays = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
   for (const [index, delay] of delays.entries()) {
     await receiver.received(index + 1);
-    const [delivery] = await eventually(
-      () => deliveriesOf(path),
-      ([first]) => first.attempts === index + 1,
-    );
+    const delivery = await attempted(path, index + 1);
     expect(delivery).toMatchObject({ state: 'pending', lastStatus: 500 });
     const planned = (Date.parse(delivery.nextAttemptAt) - Date.parse(delivery.lastAttemptAt)) / 1_000;
     // The delay varies by a tenth. It begins at the end of the attempt, which is less than 5 s after `lastAttemptAt`.
     expect(planned).toBeGreaterThanOrEqual(delay * 0.9);
     expect(planned).toBeLessThanOrEqual(delay * 1.1 + 5);
-    clockAheadMs += Date.parse(delivery.nextAttemptAt) - now().getTime();
+    advanceTo(delivery);
   }
   await receiver.received(10);
-  const [failed] = await eventually(
-    () => deliveriesOf(path, '?state=failed'),
-    (items) => items.length === 1,
-  );
+  const [failed] = await inState('failed', path);
   expect(failed).toMatchObject({ attempts: 10, nextAttemptAt: null });
   expect(new Set(receiver.events.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
   expect(new Set(receiver.events.map(({ body }) => body)).size).toBe(1);
@@ -268,10 +274,7 @@ test('a redirect counts as a failure, and Retry-After delays the next attempt by
     response.writeHead(302, { Location: `${receiver.url}/elsewhere`, 'Retry-After': '1000000' }).end();
   });
   await ping(path);
-  const [delivery] = await eventually(
-    () => deliveriesOf(path),
-    ([first]) => first.attempts === 1,
-  );
+  const delivery = await attempted(path);
   expect(delivery).toMatchObject({ state: 'pending', lastStatus: 302 });
   const planned = Date.parse(delivery.nextAttemptAt) - Date.parse(delivery.lastAttemptAt);
   // The attempt itself may have taken some seconds.
@@ -284,10 +287,7 @@ test('a 410 response disables the webhook, and changes are not sent while it is 
   const { receiver, path, url } = await registerReceiver();
   receiver.respondWith((_request, response) => void response.writeHead(410).end());
   await book();
-  const { body: disabled } = await eventually(
-    () => system.call('GET', path),
-    ({ body }) => body.state === 'disabled',
-  );
+  const disabled = await becomes(path, { state: 'disabled' });
   expect((await system.call('PUT', path, { body: disabled })).body).toMatchObject({ url, state: 'disabled' });
   expect(await deliveriesOf(path, '?state=pending')).toEqual([]);
   await book();
@@ -308,10 +308,7 @@ test('after 5 days with only failures, the service disables the webhook', async 
     ({ body }) => body.failingSince !== null,
   );
   clockAheadMs += 5 * 86_400_000;
-  await eventually(
-    () => system.call('GET', path),
-    ({ body }) => body.state === 'disabled',
-  );
+  await becomes(path, { state: 'disabled' });
 });
 
 test('changes during a pause of the webhook are sent after the pause', async () => {
@@ -379,41 +376,28 @@ test('of a delivery, the body stays stored only until it was delivered', async (
     query<{ body: string | null }>(system.db, 'select body from webhook_delivery where webhook_id = $1', [id]);
   receiver.respondWith((_request, response) => void response.writeHead(500).end());
   await book();
-  const waiting = await eventually(
-    () => deliveriesOf(path),
-    ([first]) => first?.attempts === 1,
-  );
+  const waiting = await attempted(path);
   expect((await bodies())[0]?.body).toContain('Ann');
   receiver.respondWith((_request, response) => void response.writeHead(204).end());
-  clockAheadMs += Date.parse(waiting[0].nextAttemptAt) - now().getTime();
-  await eventually(
-    () => deliveriesOf(path, '?state=delivered'),
-    (items) => items.length === 1,
-  );
+  advanceTo(waiting);
+  await inState('delivered', path);
   expect(await bodies()).toEqual([{ body: null }]);
 });
 
 test('lastError says why there was no response, and a response has none', async () => {
   const { receiver, path, url } = await registerReceiver();
-  const lastAttempt = async (attempts: number) =>
-    (
-      await eventually(
-        () => deliveriesOf(path),
-        (items) => items.some((item: { attempts: number }) => item.attempts === attempts),
-      )
-    )[0];
   receiver.respondWith((request) => void request.socket.destroy());
   await ping(path);
-  const closed = await lastAttempt(1);
+  const closed = await attempted(path);
   expect(closed).toMatchObject({ lastStatus: null, lastError: 'connection closed' });
   await system.call('PUT', path, { body: { url: 'http://127.0.0.1:1/hook' } });
-  clockAheadMs += Date.parse(closed.nextAttemptAt) - now().getTime();
-  const refused = await lastAttempt(2);
+  advanceTo(closed);
+  const refused = await attempted(path, 2);
   expect(refused).toMatchObject({ lastStatus: null, lastError: 'connection refused' });
   receiver.respondWith((_request, response) => void response.writeHead(500).end());
   await system.call('PUT', path, { body: { url } });
-  clockAheadMs += Date.parse(refused.nextAttemptAt) - now().getTime();
-  expect(await lastAttempt(3)).toMatchObject({ lastStatus: 500, lastError: null });
+  advanceTo(refused);
+  expect(await attempted(path, 3)).toMatchObject({ lastStatus: 500, lastError: null });
 });
 
 test('a delivery whose instance stops during the attempt is repeated within 60 s', async () => {
@@ -426,10 +410,7 @@ test('a delivery whose instance stops during the attempt is repeated within 60 s
   await stopped.close();
   receiver.respondWith((_request, response) => void response.writeHead(204).end());
   clockAheadMs += 60_000;
-  await eventually(
-    () => system.call('GET', `${path}/deliveries?state=delivered`),
-    ({ body }) => body.total === 20,
-  );
+  await becomes(`${path}/deliveries?state=delivered`, { total: 20 });
 }, 40_000);
 
 test('two instances together deliver each event once', async () => {
@@ -437,10 +418,7 @@ test('two instances together deliver each event once', async () => {
   const bookings = await Promise.all(Array.from({ length: 40 }, () => book({ bayId: 'bay-n1-08' })));
   const events = await receiver.received(bookings.length);
   expect(new Set(events.map(({ event }) => event.data.booking?.id))).toEqual(new Set(bookings.map(({ id }) => id)));
-  await eventually(
-    () => system.call('GET', `${path}/deliveries?state=delivered`),
-    ({ body }) => body.total === bookings.length,
-  );
+  await becomes(`${path}/deliveries?state=delivered`, { total: bookings.length });
   expect(receiver.events).toHaveLength(bookings.length);
 });
 

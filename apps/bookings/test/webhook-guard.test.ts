@@ -89,11 +89,9 @@ describe('the addresses and the time of attempts', () => {
         else if (request.startsWith('POST /informational')) drip(socket, earlyHints, earlyHints);
         else drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n', 'x');
       };
-      const [headers, informational, body] = await Promise.all(
-        ['headers', 'informational', 'body'].map(async (path) =>
-          eventually(await attemptAt(system, `http://127.0.0.1:${port}/${path}`), hasAttempted),
-        ),
-      );
+      const attempt = async (path: string) =>
+        eventually(await attemptAt(system, `http://127.0.0.1:${port}/${path}`), hasAttempted);
+      const [headers, informational, body] = await Promise.all(['headers', 'informational', 'body'].map(attempt));
       expect(headers).toMatchObject({ state: 'pending', lastStatus: null, lastError: 'timeout' });
       expect(informational).toMatchObject({ state: 'pending', lastStatus: null });
       // The response body is discarded, so the delivery has succeeded when the headers arrive.
@@ -208,17 +206,14 @@ describe('the rotation of WEBHOOK_KEY', () => {
   test('a secret that no key decrypts stays unchanged, and the other secrets are encrypted again', async () => {
     const webhooks = await Promise.all(['key-first', 'key-second'].map(register));
     // The job encrypts secrets in the order of the webhook ids, so it finds the unreadable secret first.
-    const [unreadable, readable] = webhooks.toSorted((a, b) => (a.id < b.id ? -1 : 1)) as [
-      (typeof webhooks)[0],
-      (typeof webhooks)[0],
-    ];
+    type Pair = [(typeof webhooks)[0], (typeof webhooks)[0]];
+    const [unreadable, readable] = webhooks.toSorted((a, b) => (a.id < b.id ? -1 : 1)) as Pair;
     // The second part identifies the key. No key of the test has the id 00000000.
     const secretOfUnknownKey = 'v1.00000000.AAAA.AAAA';
     await query(system.db, 'update webhook set secret = $2 where id = $1', [unreadable.id, secretOfUnknownKey]);
     const withBothKeys = await startInstance(newKey, oldKey);
     await withBothKeys.runWebhookJob(job);
-    const [row] = await query(system.db, 'select secret from webhook where id = $1', [unreadable.id]);
-    expect(row).toEqual({ secret: secretOfUnknownKey });
+    expect(await system.db('webhook').where('id', unreadable.id).pluck('secret')).toEqual([secretOfUnknownKey]);
     expect(withBothKeys.logged.join('')).toContain('webhook secrets that no key of WEBHOOK_KEY decrypts');
     await closeExtraSystems();
     await expectSignedPing(await startInstance(newKey), readable.id, [readable.secret]);
@@ -244,9 +239,7 @@ test('the example verifies events, and stores the latest state of a booking in a
   const events = await receiver.received(4);
   const store = new Map<string, { booking?: { id: string } }>();
   // The example gets every event twice: first in the order of the events, and then in the reverse order.
-  for (const { body, headers } of [...events, ...events.toReversed()]) {
-    receiveEvent(body, headers, secret, store);
-  }
+  for (const { body, headers } of [...events, ...events.toReversed()]) receiveEvent(body, headers, secret, store);
   // The example ignores the ping. It keeps an entry for a deleted booking, so that an older event cannot restore the
   // booking.
   expect([...store].map(([key, { booking }]) => [key, booking?.id])).toEqual([
@@ -262,9 +255,7 @@ test('docs/api.md shows events of the OpenAPI document', () => {
   const [, block = ''] = /Events:\n\n```json\n([\s\S]*?)```/.exec(read('docs/api.md')) ?? [];
   type Documented = { post: { requestBody: { content: { 'application/json': { example: object } } } } };
   const { webhooks } = JSON.parse(read('apps/bookings/openapi.json')) as { webhooks: Record<string, Documented> };
-  expect(block.split(/\n(?=\{)/).map((event) => JSON.parse(event))).toEqual(
-    ['booking.created', 'webhook.ping'].map(
-      (type) => webhooks[type]?.post.requestBody.content['application/json'].example,
-    ),
-  );
+  const exampleOf = (type: string) => webhooks[type]?.post.requestBody.content['application/json'].example;
+  const shown = block.split(/\n(?=\{)/).map((event) => JSON.parse(event));
+  expect(shown).toEqual(['booking.created', 'webhook.ping'].map(exampleOf));
 });

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { query } from '@bay-booking/service/database/database';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { endWebhookRights } from '../src/webhooks/rights-store.ts';
-import { errorCodes } from './support/booking-requests.ts';
+import { errorCodes, pluck } from './support/booking-requests.ts';
 import { useTestSystem } from './support/test-system.ts';
 
 /** How far the clock of the service is ahead of the real time. */
@@ -109,7 +109,8 @@ describe('registration', () => {
     const token = await createToken();
     const { body } = await register(token, { url, events: ['booking.deleted'], description: 'Till' });
     const path = `/api/webhooks/${body.id}`;
-    const paused = await system.call('PUT', path, { token, body: { url: `${url}/2`, state: 'paused' } });
+    const put = (body: object) => system.call('PUT', path, { token, body });
+    const paused = await put({ url: `${url}/2`, state: 'paused' });
     expect(paused.status).toBe(200);
     expect(paused.body).toMatchObject({
       url: `${url}/2`,
@@ -118,16 +119,11 @@ describe('registration', () => {
       description: 'Till',
       state: 'paused',
     });
-    const active = await system.call('PUT', path, {
-      token,
-      body: { url, facilityIds: ['fac-south'], state: 'active' },
-    });
-    expect(active.body).toMatchObject({ url, facilityIds: ['fac-south'], state: 'active' });
-    expect(errorCodes(await system.call('PUT', path, { token, body: {} }))).toEqual(['ERR00001']);
+    const change = { url, facilityIds: ['fac-south'], state: 'active' };
+    expect((await put(change)).body).toMatchObject(change);
+    expect(errorCodes(await put({}))).toEqual(['ERR00001']);
     // Only the service itself disables a webhook.
-    expect(errorCodes(await system.call('PUT', path, { token, body: { url, state: 'disabled' } }))).toEqual([
-      'ERR00002',
-    ]);
+    expect(errorCodes(await put({ url, state: 'disabled' }))).toEqual(['ERR00002']);
   });
 
   test('a webhook has an ETag: If-None-Match returns 304, and If-Match returns 412 after a change', async () => {
@@ -151,23 +147,18 @@ describe('registration', () => {
   test('of ten concurrent updates with the same If-Match, exactly one succeeds', async () => {
     const token = await createToken();
     const { body, headers } = await register(token);
+    const options = { token, headers: { 'If-Match': headers.etag as string } };
     const changes = Array.from({ length: 10 }, (_, number) =>
-      system.call('PUT', `/api/webhooks/${body.id}`, {
-        token,
-        headers: { 'If-Match': headers.etag as string },
-        body: { url: `${url}/${number}` },
-      }),
+      system.call('PUT', `/api/webhooks/${body.id}`, { ...options, body: { url: `${url}/${number}` } }),
     );
-    const statuses = (await Promise.all(changes)).map(({ status }) => status).sort();
-    expect(statuses).toEqual([200, ...Array(9).fill(412)]);
+    expect(pluck(await Promise.all(changes), 'status').sort()).toEqual([200, ...Array(9).fill(412)]);
   });
 
   // The test system delivers no events by default, so every stored ping stays pending.
   test('while 100 pings of a webhook wait, a further ping returns 202 and is not stored', async () => {
     const { body: webhook } = await system.call('POST', '/api/webhooks', { body: { url } });
-    for (let count = 0; count < 105; count += 1) {
+    for (let count = 0; count < 105; count += 1)
       expect((await system.call('POST', `/api/webhooks/${webhook.id}/ping`)).status).toBe(202);
-    }
     const { body } = await system.call('GET', `/api/webhooks/${webhook.id}/deliveries?state=pending`);
     expect(body.total).toBe(100);
     await system.call('DELETE', `/api/webhooks/${webhook.id}`);
@@ -227,8 +218,7 @@ from unnest($2::text[]) facility_id`;
     expect(await get(path, all)).toMatchObject({ facilityIds: both, url });
     await query(system.db, addDelivery, [id, both]);
     await system.call('POST', `${path}/ping`, { token: all });
-    const facilitiesOf = async (by: string) =>
-      (await get(`${path}/deliveries`, by)).items.map(({ facilityId }: { facilityId: string }) => facilityId).sort();
+    const facilitiesOf = async (by: string) => pluck((await get(`${path}/deliveries`, by)).items, 'facilityId').sort();
     expect(await facilitiesOf(token)).toEqual(['fac-north']);
     expect(await facilitiesOf(all)).toEqual(['fac-north', 'fac-south', null]);
     for (const [method, suffix, body] of [
@@ -249,10 +239,7 @@ from unnest($2::text[]) facility_id`;
     const owner = newOwner();
     const all = await system.token(both, { sub: owner });
     const { path } = await register(all);
-    const [north, south] = [
-      await system.token(['fac-north'], { sub: owner }),
-      await system.token(['fac-south'], { sub: owner }),
-    ];
+    const [north = '', south = ''] = await Promise.all(both.map((id) => system.token([id], { sub: owner })));
     const { etag } = (await system.call('GET', path, { token: north })).headers;
     const remove = (token: string, headers = {}) => system.call('DELETE', path, { token, headers });
     expect((await remove(north, { 'If-Match': '"other"' })).status).toBe(412);
@@ -445,10 +432,8 @@ describe('replays', () => {
     await system.call('POST', `/api/webhooks/${id}/ping`);
     const [{ id: delivery }] = (await system.call('GET', `/api/webhooks/${id}/deliveries`)).body.items;
     const resend = () => system.call('POST', `/api/webhooks/${id}/deliveries/${delivery}/resend`);
-    await query(system.db, 'update webhook set replayed_events = 9999, replay_since = $2 where id = $1', [
-      id,
-      new Date(Date.now() + clockAheadMs).toISOString(),
-    ]);
+    const since = new Date(Date.now() + clockAheadMs).toISOString();
+    await query(system.db, 'update webhook set replayed_events = 9999, replay_since = $2 where id = $1', [id, since]);
     expect((await resend()).status).toBe(202);
     const rejected = await resend();
     expect(rejected.status).toBe(429);
@@ -457,13 +442,10 @@ describe('replays', () => {
 
   test('a replay does not send the changes between it and an earlier replay that waits', async () => {
     const id = await register();
-    await query(system.db, 'update webhook_cursor set replay_number = 100, replay_until = 200 where webhook_id = $1', [
-      id,
-    ]);
-    expect((await replay(id, 11_000)).status).toBe(429);
-    expect((await replay(id, 11_000)).headers['retry-after']).toBe('60');
-    const rows = await query(system.db, 'select replayed_events from webhook where id = $1', [id]);
-    expect(rows).toEqual([{ replayed_events: 0 }]);
+    await system.db('webhook_cursor').where('webhook_id', id).update({ replay_number: 100, replay_until: 200 });
+    const { status, headers } = await replay(id, 11_000);
+    expect([status, headers['retry-after']]).toEqual([429, '60']);
+    expect(await system.db('webhook').where('id', id).pluck('replayed_events')).toEqual([0]);
   });
 
   test('only events of the selected types count, and a replay that continues another one has its types', async () => {

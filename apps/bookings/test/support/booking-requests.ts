@@ -37,4 +37,8 @@ export function errorCodes({ status, body }: Response): string[] {
   return codes;
 }
 
+/** Returns the values of a field of the objects of a response. */
+export const pluck = (objects: Response['body'], name: string): Response['body'] =>
+  objects.map((object: Response['body']) => object[name]);
+
 export { clients, rounds } from '@bay-booking/testkit/rounds';
