@@ -24,18 +24,13 @@ const fixture = useFixture(async () => {
   const receiver = await startLogoutReceiver();
   // The receiver has a loopback address. Without this variable, the server sends tokens only to public addresses.
   const server = await startAuthServer({ OUTBOUND_ALLOW_NETWORKS: '127.0.0.0/8' });
-  await server.load({
-    clients: [
-      logoutClient('app-session', `${receiver.url}/app-session`, { backchannel_logout_session_required: true }),
-      logoutClient('app-user', `${receiver.url}/app-user`),
-      logoutClient('app-silent', `${receiver.url}/app-silent`, { backchannel_logout_uri: undefined }),
-    ],
-  });
-  const close = async (): Promise<void> => {
-    await server.close();
-    await receiver.close();
-  };
-  return { server, receiver, close };
+  const clients = [
+    logoutClient('app-session', `${receiver.url}/app-session`, { backchannel_logout_session_required: true }),
+    logoutClient('app-user', `${receiver.url}/app-user`),
+    logoutClient('app-silent', `${receiver.url}/app-silent`, { backchannel_logout_uri: undefined }),
+  ];
+  await server.load({ clients });
+  return { server, receiver, close: () => server.close().then(() => receiver.close()) };
 });
 
 /** Returns the address of an authorization request of a client. */
@@ -250,12 +245,9 @@ describe('the end of a session or access', () => {
 
   test('when another user signs in in the same browser, the client of the first user gets a token', async () => {
     const { browser, sub, sid } = await registerUserOfClient();
-    const otherUser = await registerUser(fixture.server);
-    const account = await browser.submit('/sign-in?return=/account&again=1', {
-      username: otherUser.username,
-      password,
-    });
-    expect(account.html).toContain(otherUser.username);
+    const { username } = await registerUser(fixture.server);
+    const account = await browser.submit('/sign-in?return=/account&again=1', { username, password });
+    expect(account.html).toContain(username);
     expect(await receivedLogouts(sub)).toEqual([`app-session ${sid}`]);
   });
 });
@@ -338,10 +330,8 @@ describe('the delivery of a logout token', () => {
     expect(receiver.logoutsOf(user.sub)).toEqual(['recorded -']);
     const sent = { kind: 'logout-token.sent', detail: { outcome: 'sent' } };
     expect(await eventsOf('recorded')).toEqual([{ ...sent, account_id: user.sub }]);
-    const lines = server.log.map((line) => JSON.parse(line)).filter(({ audit }) => audit?.clientId === 'recorded');
-    expect(lines.map(({ audit }) => audit)).toContainEqual(
-      expect.objectContaining({ kind: 'logout-token.sent', accountId: user.sub }),
-    );
+    const audited = server.log.map((line) => JSON.parse(line).audit).filter((audit) => audit?.clientId === 'recorded');
+    expect(audited).toContainEqual(expect.objectContaining({ kind: 'logout-token.sent', accountId: user.sub }));
     expect(server.log.join('\n')).not.toContain('in-the-address');
     const metrics = await (await fetch(`${server.origin}/metrics`)).text();
     expect(metrics).toMatch(/auth_outbox_total\{kind="logout-token",result="sent",service="auth"\} \d/);
@@ -442,14 +432,8 @@ describe('the delivery of a logout token', () => {
   test('a logout token is not sent if its session ended more than an hour ago', async () => {
     const { server, receiver } = fixture;
     const user = await signInTo(logoutClient('late', `${receiver.url}/late`));
-    const moreThanAnHourAgo = new Date(Date.now() - 3_700_000);
-    await server.db('outbox').insert({
-      kind: 'logout-token',
-      target: 'late',
-      account_id: user.sub,
-      payload: {},
-      created_at: moreThanAnHourAgo,
-    });
+    const token = { kind: 'logout-token', target: 'late', account_id: user.sub, payload: {} };
+    await server.db('outbox').insert({ ...token, created_at: new Date(Date.now() - 3_700_000) });
     const events = await eventually(async () => {
       await server.auth.waitUntilIdle();
       const found = await eventsOf('late');
@@ -473,9 +457,8 @@ describe('the addresses of clients', () => {
     );
     await signOutAt(strict.origin, user);
     await strict.auth.waitUntilIdle();
-    for (const clientId of ['literal', 'literal-https', 'name']) {
+    for (const clientId of ['literal', 'literal-https', 'name'])
       expect(await eventsOf(clientId)).toMatchObject([{ detail: { outcome: 'address_not_allowed' } }]);
-    }
     expect(receiver.connections()).toBe(connections);
     await strict.close();
   });

@@ -54,18 +54,11 @@ describe('a personal access token', () => {
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect(response.headers.get('cache-control')).toBe('no-store');
     const body = (await response.json()) as Record<string, string>;
-    expect(body).toEqual({
-      access_token: expect.any(String),
-      expires_in: 3600,
-      token_type: 'Bearer',
-      scope: scopes.bookings,
-    });
+    const access_token = expect.any(String);
+    expect(body).toEqual({ access_token, expires_in: 3600, token_type: 'Bearer', scope: scopes.bookings });
     const keys = createRemoteJWKSet(new URL(`${server.origin}/connect/jwks`));
-    const { payload, protectedHeader } = await jwtVerify(body.access_token as string, keys, {
-      issuer: server.origin,
-      audience,
-      typ: 'at+jwt',
-    });
+    const validation = { issuer: server.origin, audience, typ: 'at+jwt' };
+    const { payload, protectedHeader } = await jwtVerify(body.access_token as string, keys, validation);
     expect(protectedHeader).toEqual({ alg: 'ES256', typ: 'at+jwt', kid: expect.any(String) });
     expect(payload).toEqual({
       iss: server.origin,
@@ -94,11 +87,8 @@ describe('a personal access token', () => {
   ])('a request with %s gives 400 invalid_scope', async (_title, scope, rejectedScope) => {
     const response = await requestToken({ ...pat, ...(scope && { scope }) });
     expect(response.status).toBe(400);
-    expect(await response.json()).toEqual({
-      error: 'invalid_scope',
-      error_description: expect.any(String),
-      scope: rejectedScope,
-    });
+    const error = { error: 'invalid_scope', error_description: expect.any(String) };
+    expect(await response.json()).toEqual({ ...error, scope: rejectedScope });
   });
 
   test('offline_access gives neither this scope nor a refresh token, and spaces may be repeated', async () => {
@@ -111,27 +101,20 @@ describe('a personal access token', () => {
   test('a wrong secret and an unknown client_id give the same 401 invalid_client with WWW-Authenticate', async () => {
     const wrong = await requestToken({ ...pat, client_secret: 'wrong', scope: scopes.bookings });
     const unknown = await requestToken({ ...pat, client_id: 'nobody', scope: scopes.bookings });
-    const wrongInHeader = await requestToken(
-      { grant_type: 'client_credentials', scope: scopes.bookings },
-      basic('demo-pat-north', 'no'),
-    );
+    const form = { grant_type: 'client_credentials', scope: scopes.bookings };
+    const wrongInHeader = await requestToken(form, basic('demo-pat-north', 'no'));
     for (const response of [wrong, unknown, wrongInHeader]) {
       expect(response.status).toBe(401);
       expect(response.headers.get('www-authenticate')).toMatch(/^Basic realm="/);
-      expect(await response.json()).toEqual({
-        error: 'invalid_client',
-        error_description: 'client authentication failed',
-      });
+      const error_description = 'client authentication failed';
+      expect(await response.json()).toEqual({ error: 'invalid_client', error_description });
     }
   });
 
   test('an account with more than 200 facilities must select some with the parameter facility', async () => {
     const chain = { ...pat, client_id: 'pat-chain', client_secret: 'chain-secret', scope: scopes.bookings };
-    expect(await server.token(chain)).toEqual({
-      status: 400,
-      error: 'invalid_request',
-      error_description: expect.stringContaining('200 facilities at most'),
-    });
+    const error_description = expect.stringContaining('200 facilities at most');
+    expect(await server.token(chain)).toEqual({ status: 400, error: 'invalid_request', error_description });
     const selected = await server.token({ ...chain, facility: ['fac-chain-3', 'fac-chain-200'] });
     expect(decodeJwt(selected.access_token as string).facilities).toEqual(['fac-chain-3', 'fac-chain-200']);
     // The account has no role at this facility.
@@ -149,12 +132,9 @@ describe('clients without an account', () => {
   test('a driving-range client that requests client_credentials gets unauthorized_client', async () => {
     // Unlike demo-range, range-machine is registered for client_credentials.
     for (const id of ['demo-range', 'range-machine']) {
-      const client = basic(id, `${id}-secret`);
-      expect(await server.token({ grant_type: 'client_credentials', scope: scopes.play }, client)).toEqual({
-        status: 400,
-        error: 'unauthorized_client',
-        error_description: expect.any(String),
-      });
+      const form = { grant_type: 'client_credentials', scope: scopes.play };
+      const refused = await server.token(form, basic(id, `${id}-secret`));
+      expect(refused).toMatchObject({ status: 400, error: 'unauthorized_client' });
     }
   });
 

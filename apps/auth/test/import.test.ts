@@ -25,16 +25,12 @@ const load = (document: unknown) => server.load(document as ImportDocument);
 const errorsOf = async (document: unknown): Promise<readonly string[]> => {
   try {
     await load(document);
+    return [];
   } catch (error) {
-    const { message } = error as Error;
-    if (message.startsWith('Nothing was imported.'))
-      return message
-        .split('\n')
-        .slice(1)
-        .map((row) => row.trim());
-    throw error;
+    const [summary, ...rows] = (error as Error).message.split('\n');
+    if (!summary?.startsWith('Nothing was imported.')) throw error;
+    return rows.map((row) => row.trim());
   }
-  return [];
 };
 /** Returns the rows of every table that an import changes, as one text, so that a test can compare two results. */
 const readAllTables = async () => {
@@ -44,16 +40,14 @@ const readAllTables = async () => {
 };
 /** Creates the validator of a development server, which allows redirect URIs on loopback addresses. */
 const createValidator = () => createClientValidator({ issuer: server.origin, isDevelopment: true, allowNetworks: [] });
-const openRecords = (db: Database) =>
-  createAccountRecords(db, {
-    issuer: server.origin,
-    isDevelopment: true,
-    outboundAllowNetworks: [],
-    scopeBase,
-    encryptionKeys: undefined,
-  });
+const openRecords = (db: Database) => {
+  const settings = { issuer: server.origin, isDevelopment: true, outboundAllowNetworks: [], encryptionKeys: undefined };
+  return createAccountRecords(db, { ...settings, scopeBase });
+};
 
 describe('an invalid file', () => {
+  const rolesAtF = (...roles: string[]) => roles.map((role) => ({ facilityId: 'f', role }));
+  const noControls = 'must not contain control characters, also none for the direction of text';
   test.each<[title: string, document: unknown, errors: unknown]>([
     ['the document is not an object', [], ['/: must be object']],
     ['the file has an unknown section', { users: [] }, ['/users: is not known']],
@@ -61,7 +55,7 @@ describe('an invalid file', () => {
       'the file has several errors',
       {
         facilities: [{ id: 'f' }],
-        accounts: [{ id: 'a', username: 'a', kind: 'robot', memberships: [{ facilityId: 'f', role: 'boss' }] }, {}],
+        accounts: [{ id: 'a', username: 'a', kind: 'robot', memberships: rolesAtF('boss') }, {}],
       },
       [
         '/facilities/0/name: is missing',
@@ -75,9 +69,7 @@ describe('an invalid file', () => {
       'an id occurs twice, and an account has two roles at a facility',
       {
         facilities: ['F', 'G'].map((name) => ({ id: 'f', name })),
-        accounts: [
-          { id: 'a', username: 'a', memberships: ['staff', 'owner'].map((role) => ({ facilityId: 'f', role })) },
-        ],
+        accounts: [{ id: 'a', username: 'a', memberships: rolesAtF('staff', 'owner') }],
       },
       [
         '/facilities/1/id: is the same as /facilities/0/id',
@@ -92,8 +84,7 @@ describe('an invalid file', () => {
         clients: [{ client_id: 'c', client_secret: 's', accountId: 'acc-bot-north', name: '\u200fTill' }],
       },
       ['/facilities/0/name', '/accounts/0/name', '/accounts/1/name', '/clients/0/name'].map(
-        (path) =>
-          `${path}: must have a visible character, and must not contain control characters, also none for the direction of text`,
+        (path) => `${path}: must have a visible character, and ${noControls}`,
       ),
     ],
     [
@@ -104,8 +95,7 @@ describe('an invalid file', () => {
         clients: [{ client_id: '.', redirect_uris: ['https://c.example/'] }],
       },
       ['/facilities/0/id', '/accounts/0/id', '/accounts/0/username', '/clients/0/client_id'].map(
-        (path) =>
-          `${path}: must not be . or .., and must not contain control characters, also none for the direction of text`,
+        (path) => `${path}: must not be . or .., and ${noControls}`,
       ),
     ],
     [
@@ -141,6 +131,7 @@ describe('an invalid file', () => {
   const pat = { ...secret, accountId: 'acc-bot-north' };
   const keys = { token_endpoint_auth_method: 'private_key_jwt' };
   const logout = (uri: string) => ({ ...secret, backchannel_logout_uri: uri });
+  const implicit = { response_types: ['code', 'id_token token'], grant_types: ['authorization_code', 'implicit'] };
   const silent = { skip_consent: true, scope: 'openid' };
   test.each<[metadata: object, ...errors: unknown[]]>([
     [{ ...secret, accountId: 'acc-none' }, 'accountId: there is no account acc-none'],
@@ -174,12 +165,7 @@ describe('an invalid file', () => {
     [{ ...secret, application_type: 'native' }],
     // Tokens of the authorization endpoint cannot be bound.
     [
-      {
-        ...isPublic,
-        dpop_bound_access_tokens: true,
-        response_types: ['code', 'id_token token'],
-        grant_types: ['authorization_code', 'implicit'],
-      },
+      { ...isPublic, ...implicit, dpop_bound_access_tokens: true },
       'response_types: must not include "token" when dpop_bound_access_tokens is used',
     ],
     // Another program could get what is granted without a consent page.
@@ -298,13 +284,13 @@ describe('an import inserts or updates by id', () => {
     await load({ accounts: [{ id, username: ' \u200bTy\u00adped@names.example\u200e ' }] });
     const findName = () => server.db('account').where({ id }).first('username');
     expect(await findName()).toEqual({ username: 'Typed@names.example' });
-    expect(await errorsOf({ accounts: [{ id: 'acc-other', username: 'typed@names.example' }] })).toEqual([
-      '/accounts/0/username: belongs to another account',
-    ]);
-    expect(await errorsOf({ accounts: [{ id, username: '\u200b..' }] })).toHaveLength(1);
-    expect(await errorsOf({ accounts: [{ id, username: '\u200b' }] })).toEqual([
-      '/accounts/0/username: has only invisible characters',
-    ]);
+    const errorsFor = async (username: string, of = id) =>
+      (await errorsOf({ accounts: [{ id: of, username }] })).map((error) =>
+        error.replace('/accounts/0/username: ', ''),
+      );
+    expect(await errorsFor('typed@names.example', 'acc-other')).toEqual(['belongs to another account']);
+    expect(await errorsFor('\u200b..')).toHaveLength(1);
+    expect(await errorsFor('\u200b')).toEqual(['has only invisible characters']);
   });
 
   test('parallel imports of the same file over separate connections all succeed', async () => {
@@ -341,20 +327,15 @@ describe('an import inserts or updates by id', () => {
     // This address differs from the verified address only in case.
     expect(await importAccount({ email: 'one@\u200bmail.example ' })).toEqual(['one@mail.example', true]);
     expect(await importAccount({ email: 'two@mail.example' })).toEqual(['two@mail.example', false]);
-    expect(await importAccount({ email: 'three@mail.example', emailVerified: true })).toEqual([
-      'three@mail.example',
-      true,
-    ]);
+    const third = { email: 'three@mail.example', emailVerified: true };
+    expect(await importAccount(third)).toEqual(['three@mail.example', true]);
   });
 
   test('a user name that somebody takes during the import belongs to another account', async () => {
     const registration = await server.db.transaction();
-    await registration('account').insert({
-      id: 'acc-registered',
-      username: 'Race@names.example',
-      username_key: 'race@names.example',
-    });
-    const errors = errorsOf({ accounts: [{ id: 'acc-late', username: 'race@names.example' }] });
+    const name = 'race@names.example';
+    await registration('account').insert({ id: 'acc-registered', username: name, username_key: name });
+    const errors = errorsOf({ accounts: [{ id: 'acc-late', username: name }] });
     const waiting = "select from pg_stat_activity where datname = current_database() and wait_event = 'transactionid'";
     await eventually(async () => (await server.db.raw(waiting)).rows.length > 0);
     await registration.commit();
@@ -366,18 +347,14 @@ describe('an import inserts or updates by id', () => {
     const taken = { accounts: [{ id: 'acc-three', username: 'ZOE\u0308@xn--zrich-kva.example' }] };
     expect(await errorsOf(taken)).toEqual(['/accounts/0/username: belongs to another account']);
     const same = ['Φ', 'φ\u200b'].map((username, index) => ({ id: `acc-same-${index}`, username }));
-    expect(await errorsOf({ accounts: same })).toEqual([
-      expect.stringMatching(/^\/accounts\/1\/username: is the same as/),
-    ]);
+    const error = expect.stringMatching(/^\/accounts\/1\/username: is the same as/);
+    expect(await errorsOf({ accounts: same })).toEqual([error]);
   });
 
   test('the memberships of the file replace the stored ones', async () => {
     const importMemberships = (memberships: unknown) =>
       load({ accounts: [{ id: 'acc-roles', username: 'roles', memberships }] });
-    await importMemberships([
-      { facilityId: 'fac-north', role: 'staff' },
-      { facilityId: 'fac-south', role: 'staff' },
-    ]);
+    await importMemberships(['fac-north', 'fac-south'].map((facilityId) => ({ facilityId, role: 'staff' })));
     await importMemberships([{ facilityId: 'fac-north', role: 'bookings-manager' }]);
     const rows = await server.db('membership').where({ account_id: 'acc-roles' }).select('facility_id', 'role');
     expect(rows).toEqual([{ facility_id: 'fac-north', role: 'bookings-manager' }]);
@@ -410,14 +387,12 @@ describe('an import inserts or updates by id', () => {
   });
 
   test('fields that only the server may set have no effect in the stored metadata of a client', async () => {
-    await load({
-      clients: [{ client_id: 'plain', client_secret: 's', grant_types: ['client_credentials'], scope: scopes.play }],
-    });
+    const credentials = { client_id: 'plain', client_secret: 's' };
+    await load({ clients: [{ ...credentials, grant_types: ['client_credentials'], scope: scopes.play }] });
     const forged = { account_id: 'acc-owner-north', facility_ids: ['fac-north'], allowed_scope: scopes.bookings };
-    await server.db.raw("update client set metadata = metadata || ?::jsonb where id = 'plain'", [
-      JSON.stringify(forged),
-    ]);
-    const form = { grant_type: 'client_credentials', client_id: 'plain', client_secret: 's' };
+    const forge = "update client set metadata = metadata || ?::jsonb where id = 'plain'";
+    await server.db.raw(forge, [JSON.stringify(forged)]);
+    const form = { grant_type: 'client_credentials', ...credentials };
     const granted = await server.token({ ...form, scope: scopes.play });
     expect(granted).toMatchObject({ status: 200 });
     expect(decodeJwt(String(granted.access_token))).toMatchObject({ sub: 'plain', client_id: 'plain' });
@@ -430,14 +405,8 @@ describe('an import inserts or updates by id', () => {
   test('a confidential client stays confidential if its secret is left out', async () => {
     const client = { client_id: 'back-end', redirect_uris: ['https://c.example/cb'], scope: `openid ${scopes.play}` };
     /** Exchanges an unknown code. invalid_grant means that the authentication of the client has succeeded. */
-    const redeemCode = async (more: object) =>
-      server.token({
-        grant_type: 'authorization_code',
-        code: 'x',
-        redirect_uri: 'https://c.example/cb',
-        client_id: 'back-end',
-        ...more,
-      });
+    const form = { grant_type: 'authorization_code', code: 'x', redirect_uri: 'https://c.example/cb' };
+    const redeemCode = (more: object) => server.token({ ...form, client_id: 'back-end', ...more });
     await load({ clients: [{ ...client, client_secret: 'a-secret' }] });
     await load({ clients: [{ ...client, client_name: 'Renamed' }] });
     expect(await redeemCode({})).toMatchObject({ status: 401, error: 'invalid_client' });
