@@ -272,6 +272,10 @@ describeInChromium('the day sheet', () => {
     await tabTo(named('Second, 10:15–10:30'));
     await type('Enter');
     await tabTo(named('Cancel booking'));
+    await type('Enter', 'Tab', 'Enter');
+    // The answer “Keep booking” is gone, and the form still has the focus.
+    expect(await dialog(page).locator(':focus').count()).toBe(1);
+    await tabTo(named('Cancel booking'));
     await type('Enter', 'Enter');
     await expectToast(page, 'was cancelled');
     await closed(page);
@@ -558,6 +562,7 @@ describeInChromium('the day sheet', () => {
       await book(date, `bay-n1-0${index + 2}`, name, `${hour}:30`, `${hour + 1}:30`);
     }
     await close(date, 'bay-n1-10', 'Net torn', '11:00', '13:00');
+    await system.query('bookings', `update location set name = repeat('N', 256) where id = 'loc-north-2'`);
     const page = await system.open(queryOf(date));
     const invalid = async () => {
       await press(page, 'New booking');

@@ -2,7 +2,7 @@
 import { describeError } from '../data/errors.ts';
 import type { Day } from '../day/day.ts';
 import { ChangedMeanwhile, type Description } from '../day/sentences.ts';
-import { button, type Child, focusAgain, h, keepToast, notify } from '../dom.ts';
+import { button, type Child, focusAgain, h, keepFocus, keepToast, notify } from '../dom.ts';
 import { drafts, type FormDraft } from '../sign-in.ts';
 
 type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
@@ -203,7 +203,7 @@ export function openForm(options: DialogOptions, draft?: FormDraft) {
   });
   /** Shows content below the fields, for example the conflicts of a series. */
   function showBelow(...shown: readonly Node[]): void {
-    below.replaceChildren(...shown);
+    keepFocus(below, () => below.replaceChildren(...shown));
     if (shown.length > 0) below.scrollIntoView({ block: 'nearest' });
   }
 

@@ -48,7 +48,8 @@ export function createActions(day: Day, { scopes, subject }: Me, reload: () => v
           ? 'The sheet is locked. Untick “Lock the sheet” to change it.'
           : 'Your account may not book here.',
       );
-    else if (bayIds.length === 0) notify(`${selected[0]?.name ?? 'The bay'} is not bookable.`);
+    else if (bayIds.length === 0)
+      notify(selected[0] ? `${selected[0].name} is not bookable.` : 'This location has no bays.');
     else openNewBooking(contextNow(), { bayIds, ...times, isChosen: true });
   }
 

@@ -56,7 +56,6 @@ export function drawBooking(booking: SheetBooking, day: Day): HTMLElement {
   const classes = [
     'booking',
     lines === 1 && 'short',
-    // The box is higher than its time, so the next one covers its end.
     rows < 0.85 && 'tiny',
     groupId !== undefined && 'party',
     closed === 'during a closure' && 'in-closure',

@@ -33,6 +33,7 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
   const headings = day.bays.map(({ name, bookable }) =>
     h('div.bay-name', h('span', { title: name }, name), !bookable && h('small', 'not bookable')),
   );
+  if (headings.length === 0) headings.push(h('div.bay-name', 'This location has no bays.'));
   const columns = day.bays.map(({ id, bookable }, index) => {
     const column = h('div', { class: bookable ? 'column' : 'column unbookable', 'data-bay': id });
     setVariables(column, { column: index + 2 });
@@ -52,7 +53,7 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
     ...columns,
     marker,
   );
-  setVariables(element, { bays: day.bays.length, rows: rowCount });
+  setVariables(element, { bays: Math.max(day.bays.length, 1), rows: rowCount });
   const columnOf = new Map(day.bays.map(({ id }, index) => [id, index]));
   /** The boxes of the bookings. */
   const drawn = new Map<string, HTMLElement>();

@@ -126,7 +126,7 @@ function drawSheet(day: Day, { me, locations, go, location, reload }: SheetOptio
     status.classList.toggle('offline', text !== 'Live');
   };
   setStatus(connectionText(day));
-  const heading = h('div.heading', h('h1', longDate(day)), h('p', `${location.name} · `, status));
+  const heading = h('div.heading', h('h1', longDate(day)), h('p', location.name, h('span.connection', ' · ', status)));
 
   return {
     elements: unread ? [heading, toolbar, unread] : [heading, toolbar, grid.element, list.element, now.element],

@@ -117,9 +117,9 @@ export function exceptionFields(exceptions: readonly Exception[], draft: FormDra
     shown = changed;
     draw();
     write(shown);
-    list.querySelector<HTMLElement>('fieldset:last-child input')?.focus();
+    (list.querySelector<HTMLElement>('fieldset:last-child input') ?? addButton).focus();
   };
   draw();
-  const add = (): void => redraw([...shown, { date: '', hours: [] }]);
-  return group('exceptions', 'Exceptions', field, list, button('Add an exception', add));
+  const addButton = button('Add an exception', () => redraw([...shown, { date: '', hours: [] }]));
+  return group('exceptions', 'Exceptions', field, list, addButton);
 }
