@@ -424,6 +424,9 @@ describeInChromium('the day sheet', () => {
     await fill(page, { Name: 'Typed' });
     await press(page, 'Book');
     await page.getByText('What you typed is still here').waitFor();
+    await page.goBack();
+    await dialog(page).getByText('Discard your changes?').waitFor();
+    await press(page, 'Keep editing');
     await book(date, 'bay-n1-03', 'Meanwhile', '10:00', '11:00');
     // Retention does this 30 days after a deletion, if the deletion was the last change. A reader numbers the changes.
     await system.call('GET', '/api/booking-changes?facilityId=fac-north&latest=true');
@@ -509,6 +512,12 @@ describeInChromium('the day sheet', () => {
     await dialog(page).getByRole('button', { name: 'Show more' }).waitFor({ state: 'hidden' });
     expect(await results.count()).toBe(112);
     expect(await dialog(page).locator('h3').allTextContents()).toEqual(['Upcoming', 'Past']);
+    const bay = page.locator('#bay');
+    expect(await bay.inputValue()).toBe('Bay 2');
+    await results.filter({ hasText: 'North Range' }).last().getByRole('button').click();
+    await booking(page, 'Frequent').waitFor();
+    // On a phone, only this bay is visible.
+    expect(await bay.inputValue()).toBe('Bay 1');
   }, 120_000);
 
   test('people of two facilities choose, see what they may do there, and signing out ends the session', async () => {

@@ -101,7 +101,8 @@ let typedAt = 0;
 addEventListener('input', () => {
   typedAt = Date.now();
 });
-const isBusy = (): boolean =>
+/** Whether somebody types or drags, or has a form open. */
+export const isBusy = (): boolean =>
   document.querySelector('dialog[open], .dragging') !== null || Date.now() - typedAt < 10_000;
 
 /** Sends requests that the page starts by itself. If there is no token, they fail while somebody types or drags. */

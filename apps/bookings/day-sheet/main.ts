@@ -125,7 +125,15 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
 
   addEventListener('popstate', () => {
     // The skip link changes only the fragment.
-    if (location.search !== search) void open();
+    if (location.search === search) return;
+    const form = document.querySelector('dialog');
+    if (!form) {
+      void open();
+      return;
+    }
+    // The Back button closes only the form, which asks first if something typed would be lost.
+    history.pushState(null, '', search);
+    form.dispatchEvent(new Event('cancel', { cancelable: true }));
   });
   await open(firstPlace.draft);
 }

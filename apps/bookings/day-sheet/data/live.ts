@@ -1,6 +1,6 @@
 // Keeps a shown day up to date: with the change feed, and by reading closures and opening hours again and again.
 import type { ChangePage } from '@bay-booking/client';
-import { backgroundApi, events, isConnectionProblem, isFinal, offlineSince } from '../api.ts';
+import { backgroundApi, events, isBusy, isConnectionProblem, isFinal, offlineSince } from '../api.ts';
 import { applyChange, type Day } from '../day/day.ts';
 import { clockAt } from '../day/time.ts';
 import { haveBaysChanged, refreshSchedule } from './read.ts';
@@ -58,8 +58,8 @@ export async function follow(day: Day, position: string, sheet: LiveSheet, signa
       sheet.showNow();
       sheet.setStatus('Live');
       if (!either.aborted) events.dispatchEvent(new Event('caught-up'));
-      // A form that is open keeps the bays that it shows.
-      if (mustReload && !document.querySelector('dialog[open]')) return sheet.reload();
+      // A form or a drag keeps the bays that it shows.
+      if (mustReload && !isBusy()) return sheet.reload();
       await apply(backgroundApi.changes.follow(options()));
     } catch (error) {
       if (mustCatchUp) continue;

@@ -109,7 +109,11 @@ function drawSheet(day: Day, { me, locations, go, location, reload }: SheetOptio
     const row = Math.max((from - day.start) / halfHour - 4, 0);
     grid.element.scrollTo(left, left + top > 0 ? top : row * grid.rowHeight());
   }
-  const { element: toolbar, selectBay } = createToolbar(day, locations, me, actions, {
+  const {
+    element: toolbar,
+    selectBay,
+    showFound,
+  } = createToolbar(day, locations, me, actions, {
     go,
     showChoices,
     scrollToNow: () => scrollToNow(grid.element.scrollLeft),
@@ -145,11 +149,15 @@ function drawSheet(day: Day, { me, locations, go, location, reload }: SheetOptio
       drawTexts();
     },
     setStatus,
-    /** Scrolls to where the user was before a sign-in, else to some hours before now, or to the morning. */
+    /**
+     * Scrolls to where the user was before a sign-in, or else to the first match of the search, to some hours before
+     * now, or to the morning.
+     */
     scroll: (): void => {
       const [left, top] = choices.scroll;
       choices.scroll = [0, 0];
       scrollToNow(left, top);
+      if (choices.filter.trim() && left + top === 0) showFound();
     },
   };
 }

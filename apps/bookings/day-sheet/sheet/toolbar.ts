@@ -73,18 +73,22 @@ export function createToolbar(
     placeholder: 'Name, phone, note',
     value: choices.filter,
     input: () => {
-      const found = search.value.trim() ? inOrder(day).filter((booking) => matches(booking, search.value)) : [];
-      const [first] = found;
-      if (first) selectBay.selectedIndex = day.bays.findIndex(({ id }) => id === first.bayId);
-      choose({ filter: search.value, bay: selectBay.selectedIndex });
-      // The first match can be outside of the window, and on a phone in a bay that is hidden.
-      if (first)
-        document
-          .querySelector('.sheet:not([hidden]) .current .booking:not(.filtered), .list:not([hidden]) .found')
-          ?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-      if (search.value.trim()) announce(found.length === 1 ? '1 booking found' : `${found.length} bookings found`);
+      const count = showFound();
+      if (search.value.trim()) announce(count === 1 ? '1 booking found' : `${count} bookings found`);
     },
   });
+  /** Dims what does not match and shows the first match, which can be outside of the window or in a hidden bay. */
+  function showFound(): number {
+    const found = search.value.trim() ? inOrder(day).filter((booking) => matches(booking, search.value)) : [];
+    const [first] = found;
+    if (first) selectBay.selectedIndex = day.bays.findIndex(({ id }) => id === first.bayId);
+    choose({ filter: search.value, bay: selectBay.selectedIndex });
+    if (first)
+      document
+        .querySelector('.sheet:not([hidden]) .current .booking:not(.filtered), .list:not([hidden]) .found')
+        ?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    return found.length;
+  }
   const selectLocation = h(
     'select',
     { id: 'location', change: () => go(selectLocation.value, date) },
@@ -164,6 +168,7 @@ export function createToolbar(
   return {
     element: h('div.toolbar', walkIn, labelled('Date', selectDate), nowButton, more, others),
     selectBay,
+    showFound,
   };
 }
 
