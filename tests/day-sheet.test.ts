@@ -121,10 +121,17 @@ describeInChromium('the day sheet', () => {
     await press(page, 'Book');
     await expectNames(page, 'Bob', [`Bob 17:00–18:00 B-${date}, Bay 3`]);
 
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    await page.route('**/api/bookings/*', (route) => held.then(() => route.fallback()), { times: 1 });
     await drag(page, ['bay-n1-03', 18.2], ['bay-n1-04', 19.2]);
+    await page.locator('.saving').waitFor();
+    // The first drag is not saved yet, so the second one has no effect.
+    await drag(page, ['bay-n1-03', 18.2], ['bay-n1-04', 21.2]);
+    release();
     await expectToast(page, 'Moved to Bay 4, 19:00–20:00.');
     await press(page, 'Undo');
     await expectNames(page, 'Ada', ['Ada 18:00–19:00, Bay 3']);
+    expect(await page.locator('.rejection').count()).toBe(0);
     await drag(page, ['bay-n1-03', 18.95], ['bay-n1-03', 19.8]);
     await expectToast(page, 'Lengthened: Bay 3, 18:00–20:00.');
     await booking(page, 'Ada').click();

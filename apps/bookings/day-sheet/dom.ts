@@ -66,7 +66,7 @@ export function focusAgain(element: Element | null): void {
   for (const candidate of [element as HTMLElement | null, ...others]) {
     // This does nothing if the element is hidden or no longer on the page.
     candidate?.focus();
-    if (candidate === document.activeElement) return;
+    if (candidate === document.activeElement && candidate !== document.body) return;
   }
 }
 

@@ -128,9 +128,13 @@ const withReassurance = ({ text, isOutage, ...description }: Description): Descr
   text: isOutage ? `${text} What you typed is still here.` : text,
 });
 
+/** What had the focus before the first of the forms that replace each other. */
+let openedFrom: Element | null = null;
+
 export function openForm(options: DialogOptions, draft?: FormDraft) {
   const { title, day, kind, context, content, submitLabel, buttons = [], isSearch, save, reopen } = options;
-  const before = document.activeElement;
+  const earlier = document.querySelector('dialog');
+  if (!earlier) openedFrom = document.activeElement;
   const problems = h('div', { role: 'alert', class: 'problems' });
   const below = h('div.below');
   const submit = submitLabel ? h('button', { type: 'submit', class: 'primary' }, submitLabel) : undefined;
@@ -232,9 +236,8 @@ export function openForm(options: DialogOptions, draft?: FormDraft) {
     // Another form may already have taken the place of this one.
     if (drafts.current !== ownDraft) return;
     drafts.current = undefined;
-    focusAgain(before);
+    focusAgain(openedFrom);
   });
-  const earlier = document.querySelector('dialog');
   if (earlier) keepToast(earlier);
   earlier?.remove();
   document.body.append(dialog);

@@ -12,14 +12,14 @@ import { offersAfter } from './offers.ts';
 
 /**
  * Moves a booking that was dragged. Asks whether to move its whole group. The move can be undone for 10 seconds.
- * `showRejection` shows a sentence at the booking.
+ * `showRejection` shows a sentence at the booking. Waits until the move of a single booking is saved or rejected.
  */
-export function moveBooking(
+export async function moveBooking(
   day: Day,
   original: SheetBooking,
   change: BookingValues,
   showRejection: (text: string, ...content: HTMLElement[]) => void,
-): void {
+): Promise<void> {
   const requested = { id: original.id, ...change };
   const where = listOf(bayNameOf(day, change.bayId), rangeOf(change, day));
   const action = actionOf(original, change);
@@ -36,7 +36,10 @@ export function moveBooking(
       act: () => undo().catch((error) => fail(error)),
     });
   };
-  if (!original.groupId) return void move('one').catch(failWithOffers);
+  if (!original.groupId) {
+    await move('one').catch(failWithOffers);
+    return;
+  }
   const form = openForm({
     title: `${action.verb} which bookings?`,
     day,

@@ -9,7 +9,7 @@ import type { Cell, Grid, Selection } from './grid.ts';
 export interface DragActions {
   readonly mayDrag: () => boolean;
   readonly select: (selection: Selection) => void;
-  readonly move: (booking: SheetBooking, change: BookingValues) => void;
+  readonly move: (booking: SheetBooking, change: BookingValues) => Promise<void>;
 }
 
 interface Drag {
@@ -41,6 +41,8 @@ export function enableDrag(grid: Grid, { mayDrag, select, move }: DragActions): 
     const part = (event.target as Element).closest<HTMLElement>('.booking, .column');
     const from = grid.cellAt(event.clientX, event.clientY);
     if (event.button !== 0 || !event.isPrimary || !part || !from || !mayDrag()) return;
+    // The box still shows the times before the last drag.
+    if (part.classList.contains('saving')) return;
     const booking = day.bookings.get(part.dataset.id ?? '');
     const resizes = booking !== undefined && part.getBoundingClientRect().bottom - event.clientY < edgePixels;
     drag = { booking, resizes, from, down: event, at: event };
@@ -78,7 +80,7 @@ export function enableDrag(grid: Grid, { mayDrag, select, move }: DragActions): 
     const bayId = day.bays[bay]?.id ?? booking.bayId;
     const before = intervalOf(booking);
     if (bayId !== booking.bayId || start !== before.start || end !== before.end)
-      move(booking, { bayId, userAlias: booking.userAlias, ...timesOf({ start, end }) });
+      void move(booking, { bayId, userAlias: booking.userAlias, ...timesOf({ start, end }) });
   }
 
   /** Scrolls in each frame while the pointer is at an edge that it has moved to. */

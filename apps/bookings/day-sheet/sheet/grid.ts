@@ -148,6 +148,8 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
     }
   }
 
+  const setSaving = (id: string, isSaving: boolean) => drawn.get(id)?.classList.toggle('saving', isSaving);
+
   /** Draws closures and closed hours again. */
   function updateSchedule(): void {
     if (held === undefined) keepFocus(element, drawSchedule);
@@ -210,6 +212,7 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
     showBay,
     hold,
     update,
+    setSaving,
     updateSchedule,
     rejection,
     setFilter,

@@ -19,7 +19,7 @@ export function createRejection(
     }
     hide();
     shown = h('div.rejection', { role: 'alert', 'data-id': booking.id }, h('p', text), ...content, link('Close', hide));
-    move(booking);
+    move(day.bookings.get(booking.id) ?? booking);
     sheet.append(shown);
     shown.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }

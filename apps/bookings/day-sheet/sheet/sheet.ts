@@ -81,7 +81,11 @@ function drawSheet(day: Day, { me, locations, go, location, reload }: SheetOptio
   enableDrag(grid, {
     mayDrag: () => contextNow().mayWrite,
     select: actions.openEmpty,
-    move: (booking, change) => moveBooking(day, booking, change, (...shown) => grid.rejection.show(booking, ...shown)),
+    move: async (booking, change) => {
+      grid.setSaving(booking.id, true);
+      await moveBooking(day, booking, change, (...shown) => grid.rejection.show(booking, ...shown));
+      grid.setSaving(booking.id, false);
+    },
   });
   const list = createListView(day, actions.open);
   const now = createNowView(day, actions.open);
