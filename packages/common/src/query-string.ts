@@ -108,7 +108,9 @@ const isSplit = (value: string): boolean => value.includes(',') || value !== val
 function readArray(given: readonly string[], bracketed: readonly string[], schema: Schema): readonly string[] {
   const parts = given.flatMap(splitList);
   const all = [...parts, ...bracketed];
-  const elements = all.some((element) => element !== '') ? all.filter((element) => element !== '') : all;
+  const filled = all.filter((element) => element !== '');
+  // One empty element is enough for the validation, which would report each of thousands.
+  const elements = filled.length > 0 ? filled : all.slice(0, 1);
   const wholeValues = given.filter((value) => isSplit(value) && value.length <= maxElementLength);
   const freeItems = Math.max(0, Number(schema.maxItems ?? defaultMaxItems) - elements.length);
   return [...elements, ...wholeValues.slice(0, freeItems)];
