@@ -47,7 +47,7 @@ const openRecords = (db: Database) => {
 
 describe('an invalid file', () => {
   const rolesAtF = (...roles: string[]) => roles.map((role) => ({ facilityId: 'f', role }));
-  const noControls = 'must not contain control characters, also none for the direction of text';
+  const noControls = 'must not contain control characters (including those for the direction of text)';
   test.each<[title: string, document: unknown, errors: unknown]>([
     ['the document is not an object', [], ['/: must be object']],
     ['the file has an unknown section', { users: [] }, ['/users: is not known']],

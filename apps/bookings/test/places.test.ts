@@ -316,7 +316,7 @@ describe('imports', () => {
       expect(await errorsOfFile(document)).toEqual([error]);
     });
 
-    const noControls = 'must not contain control characters, also none for the direction of text';
+    const noControls = 'must not contain control characters (including those for the direction of text)';
     const ofName = `must have a visible character, and ${noControls}`;
     const zone = 'must be an IANA time zone such as Europe/Copenhagen';
     const closedDay = { date: '2040-01-01', hours: [] };

@@ -12,7 +12,7 @@ const directional = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
 const ofName = controls + directional;
 const unstorable = 'must not contain NUL, half a surrogate pair or invalid UTF-8';
 const noControls = 'must not contain control characters';
-const noInvisible = 'must not contain control characters, also none for the direction of text';
+const noInvisible = 'must not contain control characters (including those for the direction of text)';
 
 export const textFormats = {
   text: { pattern: `^[^${controls}]*$`, hint: noControls },
