@@ -125,10 +125,8 @@ describe('writes', () => {
     const columns = "to_jsonb(written) - array['number', 'first_number', 'latest'] as row";
     const [booking] = await query(`select ${columns} from booking written where id = $1`, [id]);
     const [reference] = await query(`select ${columns} from booking_reference written where booking_id = $1`, [id]);
-    const changes = await query(
-      `select ${columns} from booking_change written where booking_id = $1 order by version`,
-      [id],
-    );
+    const ofBooking = `select ${columns} from booking_change written where booking_id = $1 order by version`;
+    const changes = await query(ofBooking, [id]);
     return [booking, reference, ...changes];
   }
 
@@ -140,10 +138,8 @@ describe('writes', () => {
       expect([name, created.status]).toEqual([name, 201]);
       const { id } = created.body;
       const afterCreate = await rowsOf(id);
-      const updated = await send(name, 'PUT', `/api/bookings/${id}`, {
-        ...body(bayId, '07:30', '08:30'),
-        userAlias: 'another player',
-      });
+      const change = { ...body(bayId, '07:30', '08:30'), userAlias: 'another player' };
+      const updated = await send(name, 'PUT', `/api/bookings/${id}`, change);
       const afterUpdate = await rowsOf(id);
       // Later tests need the booking of the first target.
       const { id: otherId } = (await send(name, 'POST', '/api/bookings', body(bayId, '16:00', '17:00', 'other'))).body;
@@ -166,19 +162,15 @@ describe('writes', () => {
     ['an end before the start', 'bay-38', '09:00', '08:00'],
   ])('%s prevents a create at every target', async (_name, bayId, start, end) => {
     for (const name of names) {
-      const { status } = await send(name, 'POST', '/api/bookings', {
-        ...body(bayId, start, end),
-        externalBookingId: crypto.randomUUID(),
-      });
+      const booking = { ...body(bayId, start, end), externalBookingId: crypto.randomUUID() };
+      const { status } = await send(name, 'POST', '/api/bookings', booking);
       expect([name, status]).toEqual([name, 400]);
     }
   });
 
   test('a used external id prevents a create at every target', async () => {
     for (const name of names) {
-      const { status } = await send(name, 'POST', '/api/bookings', {
-        ...body('bay-21', '10:00', '11:00'),
-      });
+      const { status } = await send(name, 'POST', '/api/bookings', body('bay-21', '10:00', '11:00'));
       expect([name, status]).toEqual([name, 400]);
     }
   });

@@ -91,10 +91,8 @@ describe('the change feed', () => {
     // A change gets its number when the feed is read.
     await readAll(next);
     // Changes the database as if the service had deleted all changes up to now from the feed.
-    await system.database.query(
-      'bookings',
-      "update facility set removed_change_number = change_number where id = 'fac-north'",
-    );
+    const remove = "update facility set removed_change_number = change_number where id = 'fac-north'";
+    await system.database.query('bookings', remove);
     const page = await nextPage(follow(next));
     expect(page.startsOver).toBe(true);
     const after = await readAll(page.next);
@@ -127,10 +125,8 @@ describe('webhooks', () => {
     const booking = await create();
     const delivery = await nextDelivery();
     const event = verifyWebhook({ secret, ...delivery });
-    expect(event).toMatchObject({
-      type: 'booking.created',
-      data: { facilityId: 'fac-north', booking: { id: booking.id } },
-    });
+    const data = { facilityId: 'fac-north', booking: { id: booking.id } };
+    expect(event).toMatchObject({ type: 'booking.created', data });
     expect(event.id).toBe(delivery.headers['webhook-id']);
     // After a rotation, one of two secrets has signed a delivery.
     const { secret: rotated } = await client.webhooks.rotateSecret(id);

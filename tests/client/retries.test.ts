@@ -37,7 +37,7 @@ describe('GET', () => {
   test('a GET is repeated after 503, 429, 502, 500 and a lost response', async () => {
     for (const action of [
       unavailable,
-      { status: 429, headers: { 'Retry-After': '0' } },
+      { ...unavailable, status: 429 },
       { status: 502 },
       { status: 500 },
       'lose',
@@ -100,10 +100,9 @@ describe('POST', () => {
     const { id } = await client.bookings.create(booking);
     expect(new Set(proxy.requests.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
     expect(methods()).toEqual(['POST', 'POST', 'POST']);
-    const found = await client.bookings
-      .search({ bayIds: [booking.bayId], startDate: booking.startDate, endDate: booking.endDate })
-      .toArray();
-    expect(found.map((item) => item.id)).toEqual([id]);
+    const { bayId, startDate, endDate } = booking;
+    const found = await client.bookings.search({ bayIds: [bayId], startDate, endDate }).toArray();
+    expect(found).toMatchObject([{ id }]);
   });
 
   test('a POST without an Idempotency-Key is repeated only after 429', async () => {
@@ -164,8 +163,6 @@ test('a request without a response fails after timeoutMs', async () => {
   const clientWithoutRetries = await createProxiedClient({ maxAttempts: 1 });
   // At the end of the feed, the service waits for the next change before it responds, here for at most 20 s.
   const request = { query: { afterChangeNumber }, headers: { Prefer: 'wait=20' }, timeoutMs: 200 };
-  await expect(clientWithoutRetries.request('listBookingChanges', request)).rejects.toMatchObject({
-    name: 'BookingsConnectionError',
-    cause: { name: 'TimeoutError' },
-  });
+  const error = { name: 'BookingsConnectionError', cause: { name: 'TimeoutError' } };
+  await expect(clientWithoutRetries.request('listBookingChanges', request)).rejects.toMatchObject(error);
 });

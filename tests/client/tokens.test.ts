@@ -122,9 +122,8 @@ describe('client credentials', () => {
 
   test('a wrong secret fails without a retry, with the error of the authorization server', async () => {
     const { fetch, to } = recordingFetch();
-    const error = await getLocation({ fetch, auth: { ...northToken, clientSecret: 'wrong' } }).catch(
-      (thrown) => thrown,
-    );
+    const auth = { ...northToken, clientSecret: 'wrong' };
+    const error = await getLocation({ fetch, auth }).catch((thrown) => thrown);
     expect(error).toBeInstanceOf(BookingsTokenError);
     expect(error).toMatchObject({ error: 'invalid_client', response: { status: 401 } });
     expect(to('/connect/token')).toHaveLength(1);
@@ -152,12 +151,8 @@ describe('private_key_jwt and DPoP', () => {
     const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
     const client = {
       client_id: clientId,
-      client_name: clientId,
       grant_types: ['client_credentials'],
-      response_types: [],
-      redirect_uris: [],
       scope: 'https://bay-booking.example/golf/bookings',
-      kind: 'standard',
       token_endpoint_auth_method: 'private_key_jwt',
       dpop_bound_access_tokens: true,
       jwks: { keys: [{ ...(await exportJWK(publicKey)), alg: 'ES256', use: 'sig', kid: 'key-1' }] },

@@ -89,19 +89,14 @@ test('all invalid variables are reported together, by name', () => {
     HISTORY_RETENTION_DAYS: '6',
     PERSONAL_DATA_DAYS: '-1',
   };
-  expect(() => readBookingsConfig(invalid)).toThrow(
-    expect.objectContaining({
-      name: 'ConfigError',
-      errors: Object.keys(invalid).map((name) => expect.stringMatching(new RegExp(`^${name} `))),
-    }),
-  );
+  const errors = Object.keys(invalid).map((name) => expect.stringMatching(new RegExp(`^${name} `)));
+  expect(() => readBookingsConfig(invalid)).toThrow(expect.objectContaining({ name: 'ConfigError', errors }));
 });
 
 test.each(['../README.md', '../.env.example'])('%s names every variable', (file) => {
   const readText = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');
-  const variables = [...readText('../src/config.ts').matchAll(/(?:mandatory|optional)\(\s*'([A-Z_]+)'/g)].map(
-    ([, name]) => name,
-  );
+  const calls = readText('../src/config.ts').matchAll(/(?:mandatory|optional)\(\s*'([A-Z_]+)'/g);
+  const variables = [...calls].map(([, name]) => name);
   // The pattern above must still match the calls in config.ts, which read more than 10 variables.
   expect(variables.length).toBeGreaterThan(10);
   const text = readText(file);

@@ -70,14 +70,12 @@ test('readQueryString returns the values that writeQueryString has written', () 
     ids: [...new Set(ids as string[] | undefined)].toSorted(),
   });
   const text = fc.string({ unit: 'grapheme', minLength: 1 });
+  const element = fc.oneof(text, fc.constantFrom('a', 'b', 'a,b', 'b, a', ','));
   fc.assert(
     fc.property(
       fc.record(
         {
-          ids: fc.uniqueArray(fc.oneof(text, fc.constantFrom('a', 'b', 'a,b', 'b, a', ',')), {
-            minLength: 1,
-            maxLength: 5,
-          }),
+          ids: fc.uniqueArray(element, { minLength: 1, maxLength: 5 }),
           name: text,
           isActive: fc.boolean(),
           page: fc.integer({ min: 1, max: 1_000_000 }),
@@ -95,12 +93,8 @@ test('readQueryString returns the values that writeQueryString has written', () 
 
 test('findUnknownParameters returns the parameters that the schema does not contain', () => {
   expect(findUnknownParameters('ids=a&ids[]=b&ids[0]=c&name=d&metadata[e]=f&metadata[0]=g', properties)).toEqual([]);
-  expect(findUnknownParameters('bayId=a&name[]=b&bayId=c&toString=d&ids[x]=e', properties)).toEqual([
-    'bayId',
-    'name[]',
-    'toString',
-    'ids[x]',
-  ]);
+  const unknown = findUnknownParameters('bayId=a&name[]=b&bayId=c&toString=d&ids[x]=e', properties);
+  expect(unknown).toEqual(['bayId', 'name[]', 'toString', 'ids[x]']);
 });
 
 test.each([

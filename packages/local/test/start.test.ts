@@ -75,27 +75,20 @@ function nodeCommand(app: 'auth' | 'bookings'): string {
 }
 
 async function fetchToken(): Promise<string> {
-  const response = await fetch(`${installation.auth}/connect/token`, {
-    method: 'POST',
-    headers: { Authorization: `Basic ${btoa('demo-pat-north:demo-pat-north-secret')}` },
-    body: new URLSearchParams({
-      grant_type: 'client_credentials',
-      scope: 'https://bay-booking.example/golf/bookings',
-    }),
+  const body = new URLSearchParams({
+    grant_type: 'client_credentials',
+    scope: 'https://bay-booking.example/golf/bookings',
   });
+  const headers = { Authorization: `Basic ${btoa('demo-pat-north:demo-pat-north-secret')}` };
+  const response = await fetch(`${installation.auth}/connect/token`, { method: 'POST', headers, body });
   return ((await response.json()) as { access_token: string }).access_token;
 }
 
-async function statusOfBooking(id: string): Promise<number> {
-  const headers = { Authorization: `Bearer ${await fetchToken()}` };
-  return (await fetch(`${installation.bookings}/api/bookings/${id}`, { headers })).status;
-}
-
-async function countBookings(): Promise<number> {
-  const headers = { Authorization: `Bearer ${await fetchToken()}` };
-  const response = await fetch(`${installation.bookings}/api/bookings?metadata[demo]=yes`, { headers });
-  return ((await response.json()) as { total: number }).total;
-}
+const get = async (path: string) =>
+  fetch(installation.bookings + path, { headers: { Authorization: `Bearer ${await fetchToken()}` } });
+const totalOf = async (path: string) => ((await (await get(path)).json()) as { total: number }).total;
+const statusOfBooking = async (id: string) => (await get(`/api/bookings/${id}`)).status;
+const countBookings = () => totalOf('/api/bookings?metadata[demo]=yes');
 
 /** Waits up to 40 s for the end of each process. */
 async function expectAllToEnd(pids: readonly number[]): Promise<void> {
@@ -264,12 +257,10 @@ describe('the launcher prints one line for each error and exits with code 1', ()
     const launcher = start();
     expect(await launcher.ended).toBe(1);
     await changeDatabase('delete from schema_migration where version = 9999');
-    expect(launcher.errors()).toMatch(
-      /^bookings: the schema has version (\d+), newer than this release knows \(\d+\)\. [^\n]*\n$/,
-    );
-    expect(launcher.errors()).toContain(
-      `Set DATA_DIR to another folder, or delete ${installation.dataDir} with all its data\n`,
-    );
+    const error = /^bookings: the schema has version (\d+), newer than this release knows \(\d+\)\. [^\n]*\n$/;
+    expect(launcher.errors()).toMatch(error);
+    const { dataDir } = installation;
+    expect(launcher.errors()).toContain(`Set DATA_DIR to another folder, or delete ${dataDir} with all its data\n`);
   });
 
   test('if settings are invalid', async () => {
@@ -291,9 +282,8 @@ describe('the launcher prints one line for each error and exits with code 1', ()
     await stopSystem();
     const launcher = start({ env: { DATABASE_SERVER_URL: 'postgres://postgres:x@127.0.0.1:1/postgres' } });
     expect(await launcher.ended).toBe(1);
-    expect(launcher.errors()).toMatch(
-      /^cannot connect to PostgreSQL at 127\.0\.0\.1:1 as postgres: .*ECONNREFUSED.*\n$/,
-    );
+    const error = /^cannot connect to PostgreSQL at 127\.0\.0\.1:1 as postgres: .*ECONNREFUSED.*\n$/;
+    expect(launcher.errors()).toMatch(error);
   });
 });
 

@@ -42,17 +42,10 @@ test('all errors are reported together, each with the name of the variable', () 
 });
 
 test('the configuration contains the parsed values, and the default for an unset or empty variable', () => {
-  const config = readConfig(
-    { DATABASE_URL: 'postgres://h/d', BASE_URL: 'https://b.example/', PORT: ' ', ORIGINS: 'a, b,,' },
-    fields,
-  );
-  expect(config).toEqual({
-    databaseUrl: 'postgres://h/d',
-    baseUrl: 'https://b.example',
-    port: 4001,
-    ttl: undefined,
-    origins: ['a', 'b'],
-  });
+  const env = { DATABASE_URL: 'postgres://h/d', BASE_URL: 'https://b.example/', PORT: ' ', ORIGINS: 'a, b,,' };
+  const config = readConfig(env, fields);
+  const urls = { databaseUrl: 'postgres://h/d', baseUrl: 'https://b.example' };
+  expect(config).toEqual({ ...urls, port: 4001, ttl: undefined, origins: ['a', 'b'] });
   expect(Object.isFrozen(config)).toBe(true);
 });
 

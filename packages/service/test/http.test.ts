@@ -26,10 +26,8 @@ describe('GET /health', () => {
   });
 
   test('/health/ready returns 503 with the result of every check if one check fails', async () => {
-    const { app } = createTestApp({
-      database: () => Promise.reject(new Error('database does not answer')),
-      keys: async () => {},
-    });
+    const database = () => Promise.reject(new Error('database does not answer'));
+    const { app } = createTestApp({ database, keys: async () => {} });
     const { body } = await request(app).get('/health/ready').expect(503);
     expect(body.checks).toEqual({ database: 'database does not answer', keys: 'ok' });
   });
@@ -46,19 +44,11 @@ describe('X-Request-Id', () => {
   test('is returned, and logged together with the trace id and the path without its query', async () => {
     const { app, lines } = createTestApp();
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
-    const response = await request(app)
-      .get('/things/1?code=tell-tale')
-      .set('X-Request-Id', 'abc-1')
-      .set('traceparent', traceparent);
+    const response = await request(app).get('/things/1?code=tell-tale').set({ 'X-Request-Id': 'abc-1', traceparent });
     expect(response.get('X-Request-Id')).toBe('abc-1');
     const [line] = lines();
-    expect(line).toMatchObject({
-      requestId: 'abc-1',
-      traceId: traceparent.split('-')[1],
-      path: '/things/1',
-      route: '/things/:id',
-      status: 200,
-    });
+    const ids = { requestId: 'abc-1', traceId: traceparent.split('-')[1] };
+    expect(line).toMatchObject({ ...ids, path: '/things/1', route: '/things/:id', status: 200 });
     expect(JSON.stringify(line)).not.toContain('tell-tale');
   });
 
@@ -75,9 +65,8 @@ test('GET /metrics counts requests by route template and not by path', async () 
   await request(app).get('/things/1');
   await request(app).get('/things/2');
   const { text } = await request(app).get('/metrics').expect(200);
-  expect(text).toMatch(
-    /http_request_duration_seconds_count\{service="test",method="GET",route="\/things\/:id",status="200"\} 2/,
-  );
+  const labels = 'service="test",method="GET",route="/things/:id",status="200"';
+  expect(text).toContain(`http_request_duration_seconds_count{${labels}} 2`);
 });
 
 test.each(['/metrics/', '/METRICS', '/Metrics'])(

@@ -31,12 +31,10 @@ beforeEach(async () => {
 /** SQLSTATE codes of PostgreSQL. */
 const uniqueViolation = '23505';
 const divisionByZero = '22012';
+const raise = (code: string) => `do $$ begin raise exception using errcode = '${code}'; end $$`;
 const insert = 'insert into word values ($1, $2) returning text';
 
-async function readWords(): Promise<readonly string[]> {
-  const rows = await query<{ text: string }>(db, 'select text from word order by text');
-  return rows.map(({ text }) => text);
-}
+const readWords = () => db('word').orderBy('text').pluck('text');
 
 describe('a transaction', () => {
   test('returns the result of its function', async () => {
@@ -68,7 +66,7 @@ describe('a transaction', () => {
   test('fails with the error of the first statement, although the function sees the error of another one first', async () => {
     const pause = () => new Promise((resolve) => setImmediate(resolve));
     const work = transaction(db, async (tx) => {
-      const failing = query(tx, "do $$ begin raise exception using errcode = '08006'; end $$").catch(async (error) => {
+      const failing = query(tx, raise('08006')).catch(async (error) => {
         await pause();
         throw error;
       });
@@ -120,7 +118,7 @@ describe('a transaction', () => {
     let runs = 0;
     const result = await transaction(db, async (tx) => {
       runs += 1;
-      if (runs === 1) await query(tx, "do $$ begin raise exception using errcode = '40P01'; end $$");
+      if (runs === 1) await query(tx, raise('40P01'));
       await query(tx, insert, ['a', 1]);
       return runs;
     });
@@ -162,11 +160,8 @@ describe('a prepared statement', () => {
 
   test('is not created if the URL has `prepared=false`', async () => {
     // pg_prepared_statements lists only the statements of its own connection, so both queries need the same connection.
-    const unpreparedDb = connectDatabase({
-      url: `${database.url}?prepared=false`,
-      applicationName: 'test',
-      poolMax: 1,
-    });
+    const url = `${database.url}?prepared=false`;
+    const unpreparedDb = connectDatabase({ url, applicationName: 'test', poolMax: 1 });
     expect(await query(unpreparedDb, 'select $1::text as word', ['a'])).toEqual([{ word: 'a' }]);
     expect(await query(unpreparedDb, 'select name from pg_prepared_statements')).toEqual([]);
     await unpreparedDb.destroy();

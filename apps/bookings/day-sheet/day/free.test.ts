@@ -11,16 +11,10 @@ import { clockAt, dayOf, instantAt } from './time.ts';
 
 const bays = ['a', 'b', 'c', 'd'].map((id) => ({ id, name: `Bay ${id}`, bookable: id !== 'd' }) as BookingBay);
 const range = (opens: string, closes: string) => [{ opens, closes }];
-const weekOf = (hours: object) =>
-  Object.fromEntries(
-    ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'].map((d) => [d, hours]),
-  );
+const weekdays = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'];
+const weekOf = (hours: object) => Object.fromEntries(weekdays.map((day) => [day, hours]));
 const alwaysOpen = { alwaysOpen: true, weekly: {}, exceptions: [] } as unknown as OpeningHours;
-const sevenToTen = {
-  alwaysOpen: false,
-  weekly: weekOf(range('07:00', '22:00')),
-  exceptions: [],
-} as unknown as OpeningHours;
+const sevenToTen = { ...alwaysOpen, alwaysOpen: false, weekly: weekOf(range('07:00', '22:00')) } as OpeningHours;
 
 /** Times such as `18:00`, on the date of the day. A later date is written in full. */
 function dayWith(
@@ -86,10 +80,8 @@ test('each bay says whether it is free, and if not, why and until when', () => {
     { kind: 'free', until: at('22:00') },
     {},
   ]);
-  expect(statusesAt(occupancy, { start: at('18:30'), end: at('19:30') })[1]).toMatchObject({
-    kind: 'free',
-    until: at('20:00'),
-  });
+  const later = statusesAt(occupancy, { start: at('18:30'), end: at('19:30') });
+  expect(later[1]).toMatchObject({ kind: 'free', until: at('20:00') });
   expect(firstFreeBay(occupancy, { start: at('18:00'), end: at('19:00') })?.id).toBe('c');
   expect(firstFreeBay(occupancy, { start: at('06:00'), end: at('07:30') })).toBeUndefined();
 });
