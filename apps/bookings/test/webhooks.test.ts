@@ -64,6 +64,20 @@ describe('registration', () => {
     expect((await register(token, { url: `${url}/2` }, { 'Idempotency-Key': 'k' })).status).toBe(422);
   });
 
+  test('a rotation that is repeated with its Idempotency-Key keeps the secret', async () => {
+    const token = await createToken();
+    const { body } = await register(token, { url });
+    const path = `/api/webhooks/${body.id}`;
+    const rotate = (key: string) =>
+      system.call('POST', `${path}/rotate`, { token, headers: { 'Idempotency-Key': key } });
+    const first = await rotate('once');
+    const repeated = await rotate('once');
+    expect([repeated.status, repeated.body]).toEqual([200, first.body]);
+    const { secret, ...webhook } = (await rotate('twice')).body;
+    expect([body.secret, first.body.secret]).not.toContain(secret);
+    expect((await system.call('GET', path, { token })).body).toEqual(webhook);
+  });
+
   // packages/service/test/outbound.test.ts has the other addresses.
   test.each([
     ['no URL', {}, 'ERR00001'],

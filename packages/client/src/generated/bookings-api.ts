@@ -539,7 +539,7 @@ export interface paths {
         put?: never;
         /**
          * Replace the secret
-         * @description The old secret also signs for 24 hours. A second rotation drops the oldest secret. Only the client that registered the webhook (of a personal access token, every one of its account) can rotate.
+         * @description The old secret also signs for 24 hours. A second rotation drops the oldest secret. Only the client that registered the webhook (of a personal access token, every one of its account) can rotate. The response to a repeated Idempotency-Key contains the secret too.
          */
         post: operations["rotateWebhookSecret"];
         delete?: never;
@@ -5227,7 +5227,10 @@ export interface operations {
     rotateWebhookSecret: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes it safe to repeat the request. For 24 hours, a request with the same key and body gets the same response with Idempotency-Replayed: true, and a request with the same key and another body gets 422. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /**
                  * @description Webhook ID.
@@ -5308,6 +5311,8 @@ export interface operations {
             405: components["responses"]["Error405"];
             406: components["responses"]["Error406"];
             408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            422: components["responses"]["Error422"];
             429: components["responses"]["Error429"];
             431: components["responses"]["Error431"];
             500: components["responses"]["Error500"];

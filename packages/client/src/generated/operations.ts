@@ -41,7 +41,7 @@ export const operationsById: Readonly<Record<OperationId, Operation>> = {
   getWebhook: { method: 'GET', path: '/api/webhooks/{id}' },
   updateWebhook: { method: 'PUT', path: '/api/webhooks/{id}' },
   deleteWebhook: { method: 'DELETE', path: '/api/webhooks/{id}' },
-  rotateWebhookSecret: { method: 'POST', path: '/api/webhooks/{id}/rotate' },
+  rotateWebhookSecret: { method: 'POST', path: '/api/webhooks/{id}/rotate', acceptsIdempotencyKey: true },
   pingWebhook: { method: 'POST', path: '/api/webhooks/{id}/ping' },
   replayWebhook: { method: 'POST', path: '/api/webhooks/{id}/replay' },
   listWebhookDeliveries: { method: 'GET', path: '/api/webhooks/{id}/deliveries' },

@@ -127,8 +127,10 @@ export function createWebhookEndpoints(services: WriteWebhookServices) {
       summary: 'Replace the secret',
       description:
         'The old secret also signs for 24 hours. A second rotation drops the oldest secret. Only the client that ' +
-        'registered the webhook (of a personal access token, every one of its account) can rotate.',
+        'registered the webhook (of a personal access token, every one of its account) can rotate. The response to a ' +
+        'repeated Idempotency-Key contains the secret too.',
       params,
+      headers: sharedHeaders.idempotencyKey,
       success: { ...successWithSecret, description: 'The webhook with its new secret.' },
       handle: (request) => rotateWebhookSecret(services, request),
     }),

@@ -198,16 +198,22 @@ export function createWebhookStore(db: Database) {
         return webhook;
       }),
 
-    /** Returns false if the webhook was deleted. */
-    rotate: async (
-      id: string,
+    /**
+     * `response` is given if the request had an Idempotency-Key and is then stored.
+     * @throws {ApiError} 404 if the webhook was deleted
+     */
+    rotate: (
+      { id, facilityIds: [facilityId = ''], lastUpdatedAt: at }: Webhook,
       encryptedSecret: string,
       caller: Caller,
-      { previousUntil, at }: { previousUntil: Date; at: Date },
-    ): Promise<boolean> => {
-      const values = [id, encryptedSecret, previousUntil.toISOString(), at.toISOString(), ...rightsOf(caller)];
-      return (await query(db, statements.rotate, values)).length > 0;
-    },
+      previousUntil: Date,
+      response?: NewResponse,
+    ): Promise<void> =>
+      transaction(db, async (tx) => {
+        await storeResponse(tx, response, { facilityId, createdAt: at });
+        const values = [id, encryptedSecret, previousUntil.toISOString(), at, ...rightsOf(caller)];
+        if ((await query(tx, statements.rotate, values)).length === 0) throw apiError('ERR00404');
+      }),
 
     /** Finds secrets that were not encrypted with the current key, of webhooks with ids after `after`. */
     findOldSecrets: (currentPrefix: string, after: string, limit: number) =>

@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
 import type { ValidationError } from '@bay-booking/common/validation';
-import { keyedRequest, type StoredResponse } from '@bay-booking/service/idempotency';
+import { type KeyedRequest, keyedRequest, type StoredResponse } from '@bay-booking/service/idempotency';
 import type { OutboundClient } from '@bay-booking/service/outbound';
 import type { SecretBox } from '@bay-booking/service/secret-box';
 import type { FromSchema } from 'json-schema-to-ts';
-import { type CallerRequest, ownerOf } from '../../auth/caller.ts';
+import { type Caller, type CallerRequest, ownerOf } from '../../auth/caller.ts';
 import type { FeedStore } from '../../changes/feed/store.ts';
 import { apiError, badRequest, problemsOf } from '../../errors.ts';
 import type { EndpointServices } from '../../http/endpoint-parts.ts';
@@ -42,7 +42,7 @@ export function registerWebhook(services: WriteWebhookServices, request: CallerR
   const errors = [...validationErrors, ...webhookErrors];
   // A repeated request is recognised by the hash of this body.
   const keyed = keyedRequest({ ...request, body: { webhook: body }, validationErrors: errors });
-  return idempotency.once(keyed, { now, readStored }, async () => {
+  return idempotency.once(keyed, { now, readStored: createReadStored(secretBox, caller) }, async () => {
     if (errors.length > 0) throw badRequest(problemsOf(errors));
     const at = now.toISOString();
     const webhook: Webhook = {
@@ -67,21 +67,26 @@ export function registerWebhook(services: WriteWebhookServices, request: CallerR
       secretBox.encrypt(secret, webhook.id),
       caller,
       await services.feed.numberChanges(webhook.facilityIds),
-      // The response contains the secret, so the stored response is encrypted.
-      keyed && { ...keyed, response: secretBox.encrypt(JSON.stringify(response), keyed.id) },
+      encryptedResponse(secretBox, keyed, response),
     );
     services.audit(request, { action: 'webhook.created', facilityIds: webhook.facilityIds, target: webhook.id });
     return response;
   });
+}
 
-  function readStored(stored: StoredResponse, keyId: string): EndpointResponse {
+const createReadStored =
+  (secretBox: SecretBox, caller: Caller) =>
+  (stored: StoredResponse, keyId: string): EndpointResponse => {
     const response = JSON.parse(secretBox.decrypt(stored.response, keyId)) as EndpointResponse;
     // If the client has lost access to a facility since the first request, it must not see the secret again.
-    const { facilityIds: storedIds } = response.body as Webhook;
-    if (storedIds.every((facilityId) => caller.facilities.includes(facilityId))) return response;
+    const { facilityIds } = response.body as Webhook;
+    if (facilityIds.every((facilityId) => caller.facilities.includes(facilityId))) return response;
     throw badRequest(problemsOf([{ field: 'facilityIds', kind: 'invalid', hint: 'must be facilities of the token' }]));
-  }
-}
+  };
+
+/** The response contains the secret, so the stored response is encrypted. */
+const encryptedResponse = (secretBox: SecretBox, keyed: KeyedRequest | undefined, response: EndpointResponse) =>
+  keyed && { ...keyed, response: secretBox.encrypt(JSON.stringify(response), keyed.id) };
 
 /**
  * `url` is undefined if the field is invalid, or if an update has no such field.
@@ -162,22 +167,29 @@ export async function deleteWebhook(services: WriteWebhookServices, request: Cal
 }
 
 export async function rotateWebhookSecret(services: WriteWebhookServices, request: CallerRequest) {
+  const { store, idempotency, secretBox, link, config } = services;
   const { caller } = request;
-  const webhook = await findWebhook(services.store, request);
-  expectAllFacilities(webhook, caller, services.config.baseUrl);
-  expectCreator(webhook, caller, services.config.baseUrl);
-  const { id } = webhook;
-  const at = services.now();
-  const secret = newSecret();
-  const previousUntil = new Date(at.getTime() + previousSecretMilliseconds);
-  // The encrypted secret can be decrypted only for the webhook with this id.
-  const encrypted = services.secretBox.encrypt(secret, id);
-  if (!(await services.store.rotate(id, encrypted, caller, { previousUntil, at }))) throw apiError('ERR00404');
-  services.audit(request, { action: 'webhook.secret-rotated', facilityIds: webhook.facilityIds, target: id });
-  return withSecret(
-    versionedResponse(webhookResource(await findWebhook(services.store, request), caller, services.link)),
-    secret,
-  );
+  const webhook = await findWebhook(store, request);
+  expectAllFacilities(webhook, caller, config.baseUrl);
+  expectCreator(webhook, caller, config.baseUrl);
+  const now = services.now();
+  const keyed = keyedRequest(request);
+  return idempotency.once(keyed, { now, readStored: createReadStored(secretBox, caller) }, async () => {
+    const secret = newSecret();
+    const rotated = { ...webhook, lastUpdatedAt: now.toISOString() };
+    const response = withSecret(versionedResponse(webhookResource(rotated, caller, link)), secret);
+    await store.rotate(
+      rotated,
+      // The encrypted secret can be decrypted only for the webhook with this id.
+      secretBox.encrypt(secret, webhook.id),
+      caller,
+      new Date(now.getTime() + previousSecretMilliseconds),
+      encryptedResponse(secretBox, keyed, response),
+    );
+    const { facilityIds, id } = webhook;
+    services.audit(request, { action: 'webhook.secret-rotated', facilityIds, target: id });
+    return response;
+  });
 }
 
 /** Returns the function that checks If-Match when the store has locked the webhook. */
