@@ -39,8 +39,8 @@ export function openBay(context: FormContext, original: BookingBay, draft?: Form
       kind: 'bay',
       context: original,
       content: [
-        formField('text', 'name', 'Name', name, { required: true, maxlength: 256 }),
-        formField('textarea', 'description', 'Description', description, { maxlength: 2_000 }),
+        formField('text', 'name', 'Name', name, { required: true }),
+        formField('textarea', 'description', 'Description', description),
         formField('checkbox', 'outOfService', 'Out of service', !bookable),
         h('p.hint', 'Nobody can book a bay that is out of service. Its bookings stay.'),
       ],

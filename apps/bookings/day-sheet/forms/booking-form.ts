@@ -59,11 +59,11 @@ export function openNewBooking({ day }: FormContext, initial: ProposedBooking, d
       kind: 'new',
       context: initial,
       content: [
-        formField('text', 'userAlias', 'Name', '', { required: true, maxlength: 256 }),
+        formField('text', 'userAlias', 'Name', '', { required: true }),
         formField('checkboxes', 'bayId', 'Bays', initial.bayIds, { options: offeredBays(day) }),
         ...timeFields(day, initial),
         ...customerFields(),
-        formField('text', 'externalBookingId', 'Reference (optional)', '', { maxlength: 256 }),
+        formField('text', 'externalBookingId', 'Reference (optional)'),
         formField('number', 'weeks', 'Repeat weekly: number of weeks', '1', {
           min: 1,
           max: maxBookings,
@@ -173,7 +173,7 @@ export function openBooking(context: FormContext, original: SheetBooking, draft?
       kind: 'booking',
       context: original,
       content: [
-        formField('text', 'userAlias', 'Name', userAlias, { maxlength: 256 }),
+        formField('text', 'userAlias', 'Name', userAlias),
         formField('select', 'bayId', 'Bay', bayId, { options: [...bays] }),
         ...timeFields(day, { start: startDate, end: endDate }),
         ...customerFields(original),

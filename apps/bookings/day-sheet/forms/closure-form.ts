@@ -50,7 +50,7 @@ export function openClosure(
       kind: 'closure',
       context: original,
       content: [
-        formField('text', 'reason', 'Reason', existing?.reason ?? '', { maxlength: 256 }),
+        formField('text', 'reason', 'Reason', existing?.reason ?? ''),
         formField('checkbox', 'whole', 'The whole location', !bayIds),
         formField('checkboxes', 'bayIds', 'Bays', bayIds ?? [], { options: offered }),
         ...timeFields(day, { start: startDate, end: endDate }),

@@ -12,6 +12,7 @@ export function customerFields(booking: Customer = {}): Child[] {
   if (!options.has(attendance)) options.set(attendance, attendance);
   const fieldOf = (key: keyof typeof types) =>
     formField(types[key], key, customerLabels.get(key) ?? key, booking.metadata?.[key] ?? '', {
+      // The service names only `metadata` in its error, so the browser limits the value.
       ...(key === 'attendance' ? { options: [...options] } : { maxlength: 500 }),
       ...(key === 'note' && { rows: 2 }),
     });
