@@ -1,4 +1,4 @@
-// Starts the day sheet: signs the user in, lets the user choose a location, and shows the day.
+// Shows the day sheet to a user who has come back from auth: lets the user choose a location, and shows the day.
 import type { BookingLocation, Me } from '@bay-booking/client';
 import { api, offlineSince } from './api.ts';
 import { dateAt, readDate } from './day/time.ts';
@@ -17,7 +17,7 @@ const show = (title: string, ...content: readonly (Node | string)[]): void =>
 const signInButton = (place: signIn.Place, title = 'Sign in', options?: signIn.SignInOptions): HTMLElement =>
   button(title, () => signIn.startSignIn(() => place, options).catch(fail), { class: 'primary' });
 
-function fail(error: unknown): void {
+export function fail(error: unknown): void {
   const reason = error instanceof Error ? error.message : String(error);
   show('The day cannot be shown', h('p', `Bay Booking does not respond (${reason}). Try again in a moment.`));
   main.firstElementChild?.append(button('Try again', () => location.reload(), { class: 'primary' }));
@@ -25,14 +25,9 @@ function fail(error: unknown): void {
 
 const noConnection = 'there is no connection to the service.';
 
-async function start(): Promise<void> {
-  // The redirect URI has the host of BASE_URL, and so must the page.
-  if (location.origin !== new URL(signIn.serviceUrl).origin)
-    return location.replace(`${signIn.serviceUrl}/day${location.search}`);
-  const { result, place } = await signIn.finishSignIn();
+export async function showDaySheet({ result, place }: signIn.FinishedSignIn): Promise<void> {
   if (result === 'signed out') return show('You are signed out of the day sheet', signInButton(place));
   if (typeof result === 'object') return show('You are not signed in', h('p', result.error), signInButton(place));
-  if (result === 'not signed in') return signIn.startSignIn(() => place);
   const signOut = document.getElementById('sign-out') as HTMLButtonElement;
   signOut.hidden = false;
   signOut.addEventListener('click', () => {
@@ -137,7 +132,3 @@ async function showDays(me: Me, locations: readonly BookingLocation[], firstPlac
   });
   await open(firstPlace.draft);
 }
-
-// The browser can show the page again from its cache. The scripts then still wait for a redirect that is over.
-addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
-start().catch(fail);

@@ -73,8 +73,14 @@ function placeWithout(url: URL, saved: Partial<Saved>): Place {
   return { ...(search === saved.search && saved), search, notice: foreignResponse };
 }
 
-/** Finishes a sign-in if the user comes back from auth. Returns the place that the user had before. */
-export async function finishSignIn(): Promise<{ readonly result: SignInResult; readonly place: Place }> {
+export interface FinishedSignIn {
+  readonly result: SignInResult;
+  /** The place that the user had before. */
+  readonly place: Place;
+}
+
+/** Finishes a sign-in if the user comes back from auth. */
+export async function finishSignIn(): Promise<FinishedSignIn> {
   const url = new URL(location.href);
   const saved = readSaved();
   if (!['code', 'error', 'state'].some((name) => url.searchParams.has(name))) {

@@ -8,7 +8,9 @@ import { contentHash } from '@bay-booking/service/http/etag';
 import { Eta } from 'eta';
 import type { Express } from 'express';
 import { basePathOf } from '../http/request-path.ts';
+import { mountApiPath } from '../http/response.ts';
 import {
+  type Asset,
   contentSecurityPolicy,
   createAsset,
   createPublicDocument,
@@ -16,9 +18,9 @@ import {
   immutable,
   javaScript,
   mountAssets,
-  mountDocument,
   readIcon,
   readPageStyles,
+  sendDocument,
 } from '../openapi/public-document.ts';
 
 export interface DaySheetOptions {
@@ -33,7 +35,8 @@ export interface DaySheetOptions {
 const folder = join(import.meta.dirname, '../../day-sheet');
 
 export function mountDaySheet(app: Express, { baseUrl, authIssuer, clientId, scopes }: DaySheetOptions): void {
-  const modules = readModules(join(folder, 'main.ts'));
+  const [beforeSignIn = [], afterSignIn = []] = readModules(['start.ts', 'main.ts']);
+  const modules = [...beforeSignIn, ...afterSignIn];
   // A module imports the others from its own folder, so all modules have the hash of their common content.
   const hash = contentHash(Buffer.from(modules.map(({ source }) => source).join('\n')));
   const scripts = modules.map(({ name, source }) => ({
@@ -45,29 +48,37 @@ export function mountDaySheet(app: Express, { baseUrl, authIssuer, clientId, sco
   mountAssets(app, '/day/assets/{hash}/{name}', assets);
 
   const basePath = basePathOf(baseUrl);
-  const page = new Eta({ views: import.meta.dirname }).render('page', {
-    basePath,
-    baseUrl,
-    authIssuer,
-    clientId,
-    scopes: `openid ${scopes.write} ${scopes.schedule}`,
-    icon: basePath + readIcon().path,
-    styles: [readPageStyles(), styles].map(({ path }) => basePath + path),
-    scripts: scripts.map(({ path }) => basePath + path),
+  const eta = new Eta({ views: import.meta.dirname });
+  const createPage = (preloaded: readonly Asset[]) =>
+    createPublicDocument(
+      eta.render('page', {
+        basePath,
+        baseUrl,
+        authIssuer,
+        clientId,
+        scopes: `openid ${scopes.write} ${scopes.schedule}`,
+        icon: basePath + readIcon().path,
+        styles: [readPageStyles(), styles].map(({ path }) => basePath + path),
+        scripts: preloaded.map(({ path }) => basePath + path),
+      }),
+      {
+        'Content-Type': 'text/html; charset=utf-8',
+        'Cache-Control': 'no-cache',
+        'Content-Security-Policy': contentSecurityPolicy({ baseUrl, authIssuer }),
+      },
+    );
+  const [start, signedIn] = [createPage(scripts.slice(0, beforeSignIn.length)), createPage(scripts)];
+  mountApiPath(app, '/day', {
+    // Express also matches the path with a slash at the end, which is the redirect URI of the client. Loading the other
+    // modules only there shortens the way from a reload to a day of 3,000 bookings from 2.0 to 1.65 s.
+    GET: (request, response) => sendDocument(request, response, request.path.endsWith('/') ? signedIn : start),
   });
-  const headers = {
-    'Content-Type': 'text/html; charset=utf-8',
-    'Cache-Control': 'no-cache',
-    'Content-Security-Policy': contentSecurityPolicy({ baseUrl, authIssuer }),
-  };
-  // Express also matches this path with a slash at the end, which is the redirect URI of the client.
-  mountDocument(app, '/day', createPublicDocument(page, headers));
 }
 
 // There is no build step: Node's own type stripper turns TypeScript into JavaScript for browsers.
 const repository = join(import.meta.dirname, '../../../..');
-/** The specifier of a static import or a re-export. Types are already stripped. */
-const specifierPattern = /^((?:import|export)\b(?:[^;'"=(]*\bfrom)?\s*)(['"])([^'"]+)\2/gm;
+/** The specifier of an import or a re-export. Types are already stripped. */
+const specifierPattern = /(^(?:import|export)\b(?:[^;'"=(]*\bfrom)?\s*|\bimport\()(['"])([^'"]+)\2/gm;
 
 interface Module {
   /** Is unique among the modules, so one folder can hold them all. */
@@ -75,8 +86,11 @@ interface Module {
   readonly source: string;
 }
 
-/** The first module is `entry`. In every module, the imports name the other modules as files of the same folder. */
-function readModules(entry: string): readonly Module[] {
+/**
+ * Returns, for each entry, the module and those that it imports, without the modules of the entries before. In every
+ * module, the imports name the other modules as files of the same folder. An entry can be imported with `import()`.
+ */
+function readModules(entries: readonly string[]): readonly (readonly Module[])[] {
   const modules = new Map<string, Module>();
   const read = (path: string): void => {
     if (modules.has(path)) return;
@@ -85,14 +99,17 @@ function readModules(entry: string): readonly Module[] {
     const imported: string[] = [];
     const rewritten = source.replace(specifierPattern, (_match, start: string, quote: string, specifier: string) => {
       const target = resolveImport(specifier, path);
-      imported.push(target);
+      if (!start.endsWith('(')) imported.push(target);
       return `${start}${quote}./${nameOf(target)}${quote}`;
     });
     modules.set(path, { name: nameOf(path), source: rewritten });
     imported.forEach(read);
   };
-  read(entry);
-  return [...modules.values()];
+  return entries.map((entry) => {
+    const before = modules.size;
+    read(join(folder, entry));
+    return [...modules.values()].slice(before);
+  });
 }
 
 const nameOf = (path: string): string =>

@@ -74,7 +74,7 @@ export function mountDocument(router: Router, path: string, document: PublicDocu
   mountApiPath(router, path, { GET: (request, response) => sendDocument(request, response, document) });
 }
 
-async function sendDocument(request: Request, response: Response, document: PublicDocument): Promise<void> {
+export async function sendDocument(request: Request, response: Response, document: PublicDocument): Promise<void> {
   const etag = `"${document.hash}"`;
   response.set({
     'Cache-Control': 'public, max-age=300',
