@@ -108,11 +108,11 @@ describe('POST', () => {
   test('a POST without an Idempotency-Key is repeated only after 429', async () => {
     const { id } = await client.webhooks.create({ url: 'http://127.0.0.1:9/hook' });
     proxy.setActions({ status: 429, headers: { 'Retry-After': '0' } });
-    await client.webhooks.rotateSecret(id);
+    await client.webhooks.ping(id);
     expect(proxy.requests).toHaveLength(2);
     for (const action of [unavailable, 'lose'] as const) {
       proxy.setActions(action);
-      await expect(client.webhooks.rotateSecret(id)).rejects.toThrow();
+      await expect(client.webhooks.ping(id)).rejects.toThrow();
       expect(proxy.requests).toHaveLength(1);
     }
   });

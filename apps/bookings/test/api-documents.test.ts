@@ -255,17 +255,25 @@ test('GET /openapi.json is compressed and has an ETag', async () => {
 });
 
 test('every module of the day sheet imports only modules that the page can load', async () => {
-  const { text: page } = await system.call('GET', '/day', { token: null });
-  const paths = new Set(/(?<=<script type="module" src=")[^"]+/.exec(page));
+  const pages = await Promise.all(['/day', '/day/'].map((path) => system.call('GET', path, { token: null })));
+  const [beforeSignIn, afterSignIn] = pages.map(
+    ({ text }) => text.match(/(?<=rel="modulepreload" href=")[^"]+/g) ?? [],
+  );
+  const paths = new Set(/(?<=<script type="module" src=")[^"]+/.exec(pages[0]?.text ?? ''));
   // A set returns what is added in a loop over it.
   for (const path of paths) {
     const { status, headers, text } = await system.call('GET', path, { token: null });
     const type = headers['content-type'];
     expect({ path, status, type }).toEqual({ path, status: 200, type: 'text/javascript; charset=utf-8' });
-    for (const { specifier } of new SourceTextModule(text).moduleRequests) {
+    const imported = new SourceTextModule(text).moduleRequests.map(({ specifier }) => specifier);
+    const importedLater = [...text.matchAll(/\bimport\(['"]([^'"]+)/g)].map(([, specifier = '']) => specifier);
+    for (const specifier of [...imported, ...importedLater]) {
       expect({ path, specifier }).toEqual({ path, specifier: expect.stringMatching(/^\.\//) });
       paths.add(new URL(specifier, `http://service${path}`).pathname);
     }
   }
   expect(paths.size).toBeGreaterThan(40);
+  expect(new Set(afterSignIn)).toEqual(paths);
+  // Before the sign-in, the page needs few of them.
+  expect(beforeSignIn).toHaveLength(3);
 });
