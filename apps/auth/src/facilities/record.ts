@@ -57,7 +57,7 @@ export const facilityKind: RecordKind<Facility> = {
     const events = outcomes.map(({ before, after, changed }) => ({
       kind: before ? 'facility.changed' : 'facility.created',
       facilityId: after.id,
-      detail: { changed },
+      detail: { changed, ...(changed.includes('disabled') && { disabled: after.disabled }) },
     }));
     await storeOperatorEvents(tx, context, events);
   },

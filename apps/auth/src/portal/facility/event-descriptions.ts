@@ -22,8 +22,12 @@ const descriptions: Readonly<Record<string, (detail: Detail) => string>> = {
   'invitation.accepted': (detail) =>
     `accepted the invitation of ${recipient(detail.email)} and became ${role(detail.role)}`,
   'facility.created': () => 'created the facility',
-  'facility.changed': ({ changed }) =>
-    `changed the facility (${text(changed).replace('timeZone', 'time zone').replaceAll(',', ', ')})`,
+  'facility.changed': ({ changed, disabled }) => {
+    const fields = text(changed).replace('timeZone', 'time zone').split(',');
+    const others = fields.filter((field) => field !== 'disabled').join(', ');
+    const switched = disabled === undefined ? '' : `${disabled ? 'disabled' : 'enabled'} the facility`;
+    return [others && `changed the facility (${others})`, switched].filter(Boolean).join(' and ');
+  },
   'membership.added': (detail) => `made ${text(detail.name)} ${role(detail.role)}`,
   'membership.role-changed': (detail) =>
     `changed the role of ${text(detail.name)} from ${role(detail.from)} to ${role(detail.to)}`,
