@@ -228,8 +228,9 @@ test('no token names a disabled facility, and its page in the portal shows only 
   const conflict = { status: 409, body: { errors: [{ code: 'FACILITY00001' }] } };
   expect(await send('POST', '/facilities/fac-north/owner-invitations', invited)).toMatchObject(conflict);
   expect(await send('POST', '/clients/demo-pat-north/rotate-secret')).toMatchObject(conflict);
-  const token = { accountId: 'acc-bot-north', client_secret: 's', facilities: ['fac-north'] };
-  expect(await send('PUT', '/clients/pat-new', token)).toMatchObject(conflict);
+  const token = { accountId: 'acc-bot-north', client_secret: 's' };
+  for (const facilities of [{}, { facilities: ['fac-north'] }])
+    expect(await send('PUT', '/clients/pat-new', { ...token, ...facilities })).toMatchObject(conflict);
   expect(await browser.open(link)).toMatchObject({ status: 403, title: expect.stringMatching(/^North Range is dis/) });
   const bot = openBrowser(management.server);
   const tokens = await bot.submit('/portal', { username: 'bot@north.example', password: 'demo-bot-pass' });
@@ -240,6 +241,8 @@ test('no token names a disabled facility, and its page in the portal shows only 
   expect(await send('PUT', '/facilities/fac-north', body)).toMatchObject({ status: 200 });
   expect(await facilitiesOf(patForm)).toEqual(['fac-north']);
   expect((await browser.open(link)).title).toMatch(/^Invitation to North Range/);
+  const history = await browser.open('/portal/facilities/fac-north/history');
+  for (const change of ['disabled the facility', 'enabled the facility']) expect(history.html).toContain(change);
 });
 
 test('an account shows its second factor, which an operator can reset', async () => {

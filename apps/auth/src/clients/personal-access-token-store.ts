@@ -199,11 +199,14 @@ export const revokeToken = (tx: Queryable, clientId: string) =>
     [clientId],
   );
 
-/** Whether the client is a personal access token all of whose facilities are disabled. */
+/**
+ * Whether the client is a personal access token all of whose facilities are disabled. Leaves out facilities that this
+ * transaction disables, because an import file may be the export of another installation.
+ */
 export async function isDisabledEverywhere(on: Queryable, clientId: string): Promise<boolean> {
   const row = await queryOne<{ isDisabled: boolean | null }>(
     on,
-    `select bool_and(f.disabled_at is not null) as "isDisabled"
+    `select bool_and(coalesce(f.disabled_at < now(), false)) as "isDisabled"
        from client c, ${tokenFacilities} join facility f on f.id = m.facility_id where c.id = $1`,
     [clientId],
   );
