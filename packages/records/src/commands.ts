@@ -71,7 +71,6 @@ function importError(problems: readonly PointerError[]): Error {
 
 /** Writes an import file with everything to `file`, or to standard output (`-`). Only its owner may read the file. */
 export async function exportFile(store: RecordStore, file: string | undefined, options: Fields = {}): Promise<void> {
-  if (file && /^-./.test(file)) throw new Error(`there is no option ${file}`);
   const text = `${JSON.stringify(await exportDocument(store, options), null, 2)}\n`;
   if (file === undefined || file === '-') process.stdout.write(text);
   else await writeFile(resolve(directory(), file), text, { mode: 0o600 });

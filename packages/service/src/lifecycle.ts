@@ -65,11 +65,23 @@ export async function serve({ listeners, logger, onStop, close }: ServeOptions):
   }
 }
 
-/** @throws {Error} with the usage of the command if arguments are missing or left over */
-export function commandArguments(usage: string, { least = 0, most = 0 } = {}): readonly string[] {
-  const given = process.argv.slice(2);
-  if (given.length < least || given.length > Math.max(least, most)) throw new Error(`usage: npm run ${usage}`);
-  return given;
+interface CommandSyntax {
+  readonly least?: number;
+  readonly most?: number;
+  /** If undefined, the command has no options, and an argument may begin with a dash. */
+  readonly options?: readonly string[];
+}
+
+/**
+ * Returns the arguments of the command without its options.
+ * @throws {Error} with the usage of the command if arguments are missing, empty or left over, or an option is unknown
+ */
+export function commandArguments(usage: string, { least = 0, most = least, options }: CommandSyntax = {}) {
+  const values = process.argv.slice(2).filter((argument) => !options?.includes(argument));
+  const isInvalid = (value: string): boolean => value === '' || (options !== undefined && /^-./.test(value));
+  if (values.length < least || values.length > most || values.some(isInvalid))
+    throw new Error(`usage: npm run ${usage}`);
+  return values;
 }
 
 export function runCommand(main: () => Promise<void>): void {

@@ -13,8 +13,7 @@ const withHashesOption = '--credentials=hashed';
 runCommand(async () => {
   const withHashes = process.argv.includes(withHashesOption);
   const usage = `export -w apps/auth -- [${withHashesOption}] [FILE]`;
-  const given = commandArguments(usage, { most: withHashes ? 2 : 1 });
-  const [file] = given.filter((argument) => argument !== withHashesOption);
+  const [file] = commandArguments(usage, { most: 1, options: [withHashesOption] });
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   await withDatabase({ url, applicationName: 'auth export', migrationsDirectory }, async (db) => {
     if (withHashes) await storeEvents(db, [{ ...credentialsExported, detail: { operator: 'export' } }]);

@@ -121,6 +121,8 @@ describe('errors of a command or of the start', () => {
     ['signing-keys.ts', ['list', 'more']],
     ['migrate.ts', ['more']],
     ['import.ts', []],
+    ['export.ts', ['--credentials=hashed', '--credentials=none']],
+    ['delete-account.ts', ['']],
   ] as const)('%s with the arguments %j prints its usage and exits with code 1', async (file, args) => {
     const { code, err } = await run(`commands/${file}`, args);
     expect(code).toBe(1);

@@ -9,7 +9,7 @@ import { bookingsMigrations as migrationsDirectory } from '../config.ts';
 import { createPlaceRecords } from '../places/record.ts';
 
 runCommand(async () => {
-  const [file] = commandArguments('export -w apps/bookings -- [FILE]', { most: 1 });
+  const [file] = commandArguments('export -w apps/bookings -- [FILE]', { most: 1, options: [] });
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   await withDatabase({ url, applicationName: 'bookings-export', migrationsDirectory }, (db) =>
     exportFile(
