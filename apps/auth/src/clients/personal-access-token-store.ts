@@ -200,15 +200,18 @@ export const revokeToken = (tx: Queryable, clientId: string) =>
   );
 
 /**
- * Whether the client is a personal access token all of whose facilities are disabled. Leaves out facilities that this
- * transaction disables, because an import file may be the export of another installation.
+ * Returns the clients that are personal access tokens all of whose facilities are disabled. A facility that this
+ * transaction disables does not count, because an import file may be the export of another installation.
  */
-export async function isDisabledEverywhere(on: Queryable, clientId: string): Promise<boolean> {
-  const row = await queryOne<{ isDisabled: boolean | null }>(
+export async function findDisabledEverywhere(
+  on: Queryable,
+  clientIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await query<{ id: string }>(
     on,
-    `select bool_and(coalesce(f.disabled_at < now(), false)) as "isDisabled"
-       from client c, ${tokenFacilities} join facility f on f.id = m.facility_id where c.id = $1`,
-    [clientId],
+    `select c.id from client c, ${tokenFacilities} join facility f on f.id = m.facility_id where c.id = any ($1)
+      group by c.id having bool_and(coalesce(f.disabled_at < now(), false))`,
+    [clientIds],
   );
-  return row?.isDisabled === true;
+  return new Set(rows.map(({ id }) => id));
 }

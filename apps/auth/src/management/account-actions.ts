@@ -1,5 +1,4 @@
 // Describes and handles what operators do to accounts besides changing their records.
-
 import type { Endpoint } from '@bay-booking/common/endpoint';
 import type { Operator, RecordStore } from '@bay-booking/records/import';
 import type { Transaction } from '@bay-booking/service/database/database';

@@ -1,7 +1,7 @@
 // Defines the errors of the management API, and the endpoints that change something besides a record.
-
 import type { Endpoint, EndpointRequest } from '@bay-booking/common/endpoint';
 import { retryAfterHeader } from '@bay-booking/common/general-errors';
+import { textSchema } from '@bay-booking/common/text';
 import { changeRequestOf } from '@bay-booking/records/endpoints';
 import { change, type Operator, type RecordStore } from '@bay-booking/records/import';
 import { createManagementErrors } from '@bay-booking/records/record';
@@ -36,6 +36,7 @@ export const accountErrors = createManagementErrors({
 });
 
 export const actionTag = 'Actions';
+export const facilityFilter = { facilityId: { ...textSchema, description: 'Facility ID.' } } as const;
 
 interface Action<Body> extends Omit<Endpoint<Operator>, 'access' | 'tag' | 'success' | 'handle'> {
   /** Default: 204. */

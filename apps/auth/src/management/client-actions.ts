@@ -1,14 +1,13 @@
 // Describes and handles how operators rotate client secrets, and list and revoke personal access tokens.
-
 import { type Endpoint, responseSchema } from '@bay-booking/common/endpoint';
 import { textSchema } from '@bay-booking/common/text';
 import { listEndpoint } from '@bay-booking/records/endpoints';
 import type { Operator, RecordStore } from '@bay-booking/records/import';
 import { accessLevels, usesSecret } from '../clients/metadata.ts';
-import { isDisabledEverywhere, listTokens, revokeToken } from '../clients/personal-access-token-store.ts';
+import { findDisabledEverywhere, listTokens, revokeToken } from '../clients/personal-access-token-store.ts';
 import { newClientSecret, rotateSecret, selectClients } from '../clients/store.ts';
 import type { Services } from '../services.ts';
-import { accountErrors, actionTag, operatorAction } from './actions.ts';
+import { accountErrors, actionTag, facilityFilter, operatorAction } from './actions.ts';
 
 const { apiError } = accountErrors;
 const defaultOverlapHours = 24;
@@ -65,7 +64,7 @@ export function clientActions(
         const client = (await selectClients(tx, [id])).get(id);
         if (!client) throw apiError('ERR00404');
         if (!usesSecret(client.metadata)) throw apiError('CLIENT00001');
-        if (await isDisabledEverywhere(tx, id)) throw apiError('FACILITY00001');
+        if ((await findDisabledEverywhere(tx, [id])).has(id)) throw apiError('FACILITY00001');
         const clientSecret = newClientSecret();
         await rotateSecret(tx, id, clientSecret, overlapHours * 3600);
         const { accountId } = client;
@@ -85,7 +84,7 @@ export function clientActions(
       description: 'The tokens that are neither revoked nor expired, by id.',
       filters: {
         accountId: { ...textSchema, description: 'Account ID.' },
-        facilityId: { ...textSchema, description: 'Facility ID.' },
+        ...facilityFilter,
       },
       item: tokenSchema,
       list: listTokens,

@@ -1,5 +1,4 @@
 // Describes and handles how operators invite owners, and list and withdraw invitations.
-
 import { type Endpoint, responseSchema } from '@bay-booking/common/endpoint';
 import { textSchema } from '@bay-booking/common/text';
 import { atPointer } from '@bay-booking/common/validation';
@@ -9,7 +8,7 @@ import { isEmailAddress } from '../accounts/field-rules.ts';
 import { facilityKind } from '../facilities/record.ts';
 import { listInvitations, withdrawInvitation } from '../portal/invitations/invitation-store.ts';
 import type { Services } from '../services.ts';
-import { accountErrors, actionTag, operatorAction } from './actions.ts';
+import { accountErrors, actionTag, facilityFilter, operatorAction } from './actions.ts';
 
 const { apiError, badRequest, problemsOf, tooManyRequests } = accountErrors;
 const string = { type: 'string' } as const;
@@ -67,7 +66,7 @@ export function invitationActions(
       tag: actionTag,
       summary: 'List invitations',
       description: 'Newest first. The links in their mails are never shown.',
-      filters: { facilityId: { ...textSchema, description: 'Facility ID.' } },
+      filters: facilityFilter,
       item: invitationSchema,
       list: listInvitations,
     }),

@@ -16,7 +16,7 @@ import {
 import { query } from '@bay-booking/service/database/database';
 import { findDeleted, findDisabled, findMissing, isoTime, skipped, storeOperatorEvents } from '../../audit/store.ts';
 import { type ClientState, usesSecret } from '../../clients/metadata.ts';
-import { isDisabledEverywhere } from '../../clients/personal-access-token-store.ts';
+import { findDisabledEverywhere } from '../../clients/personal-access-token-store.ts';
 import { clientColumns, selectClients, writeClients } from '../../clients/store.ts';
 import { recordClientLifetimes } from '../../signing-keys/store.ts';
 import type { ScopeTable } from '../scopes.ts';
@@ -139,14 +139,15 @@ export function createClientKind(
       await storeOperatorEvents(tx, context, events);
     },
 
-    verify: (tx, outcomes) =>
-      Promise.all(
-        outcomes.map(async ({ before, after: { client_id: id, accountId } }) => {
-          if (before || !accountId || !(await isDisabledEverywhere(tx, id))) return [];
-          const hint = 'every facility of the account is disabled';
-          return [atPointer('/accountId', 'conflict', hint, { code: 'FACILITY00001' })];
-        }),
-      ),
+    async verify(tx, outcomes) {
+      const created = outcomes
+        .filter(({ before, after }) => !before && after.accountId)
+        .map(({ after }) => idOf(after));
+      const disabled = created.length > 0 ? await findDisabledEverywhere(tx, created) : new Set<string>();
+      const hint = 'every facility of the account is disabled';
+      const problem = atPointer('/accountId', 'conflict', hint, { code: 'FACILITY00001' });
+      return outcomes.map(({ after }) => (disabled.has(idOf(after)) ? [problem] : []));
+    },
 
     async remove(tx, { client_id: id, scope }, context) {
       if (isOperator(scope)) return forbidden('', 'an operator cannot be deleted by this API');
