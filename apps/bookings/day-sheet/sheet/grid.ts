@@ -194,8 +194,8 @@ export function createGrid(day: Day, { open, openEmpty }: GridActions) {
   });
   showNow();
   showBay(0);
-  updateSchedule();
-  for (const id of day.bookings.keys()) update(id);
+  drawSchedule();
+  for (const id of day.bookings.keys()) draw(id);
   return {
     day,
     element,
