@@ -1,5 +1,5 @@
-// Starts the day sheet: sends the user to auth, or shows the day if the user comes back from there. Nobody has a token
-// before, so the page then loads this module and its imports only (../src/day-sheet/routes.ts).
+// Starts the day sheet: sends the user to auth, and shows the day when the user comes back. Before that, nobody has a
+// token, so the browser loads only this module and its imports (../src/day-sheet/routes.ts).
 import { finishSignIn, serviceUrl, startSignIn } from './sign-in.ts';
 
 async function start(): Promise<void> {

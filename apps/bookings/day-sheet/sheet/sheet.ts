@@ -99,7 +99,7 @@ function drawSheet(day: Day, { me, locations, go, location, reload }: SheetOptio
     grid.setFilter(choices.filter);
     grid.showBay(choices.bay);
     grid.element.classList.toggle('locked', !contextNow().mayWrite);
-    // Its buttons move the booking.
+    // The buttons of the message move the booking.
     if (choices.locked) grid.rejection.hide();
     const wasHidden = grid.element.hidden;
     grid.element.hidden = choices.view !== 'grid';

@@ -46,7 +46,7 @@ export function createOpeningHoursStore(db: Database) {
   };
 }
 
-/** Keys of large schedules have 100 kB. */
+/** A key contains the opening hours of the schedule, which can have 100 kB. */
 const schedules = new LRUCache<string, Schedule>({
   max: 2_000,
   maxSize: 10_000_000,
@@ -63,7 +63,7 @@ export function findSchedule(hours: OpeningHours | null, timeZone: string): Sche
   return schedule;
 }
 
-/** For a query of bays: only the first row of each location has its hours, because they can have 100 kB. */
+/** A column for a query of bays. Only the first bay of each location has the opening hours, which can have 100 kB. */
 export const hoursOfFirstBay = `case when row_number() over (partition by location.id) = 1
   then location.opening_hours end as hours`;
 

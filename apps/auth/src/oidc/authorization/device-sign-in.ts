@@ -13,7 +13,7 @@ const normaliseUserCode = (typed: string): string =>
     .replaceAll(/[^A-Za-z0-9]/g, '')
     .toUpperCase();
 
-/** Of a code that is shown again because it is wrong. */
+/** The page shows a wrong code again, up to this length. */
 const maxShownLength = 20;
 
 /** Returns the empty string if nothing was typed that a code can contain. */

@@ -97,10 +97,10 @@ function rejectAbove(ctx: KoaContextWithOIDC, waitSeconds: number): void {
 const maxCounts = 10_000;
 
 /**
- * Counts one request under a key. Returns 0 if it is allowed, or else the seconds until a request is allowed again.
- * `times` is how often the key may use the limit up.
+ * Counts one request under a key, whose limit is the usual limit multiplied by `factor`. Returns 0 if the request is
+ * allowed, or else the seconds until the next request is allowed.
  */
-export type RateLimit = (key: string, times: number) => number;
+export type RateLimit = (key: string, factor: number) => number;
 
 /**
  * Limits the requests to this process. 0 means no limit. A new count begins with each full minute of the clock.
@@ -109,7 +109,7 @@ export type RateLimit = (key: string, times: number) => number;
 export function createRateLimit(perMinute: number, now: () => number = Date.now): RateLimit {
   let minute = 0;
   let counts = new Map<string, number>();
-  return (key, times) => {
+  return (key, factor) => {
     if (perMinute === 0) return 0;
     const currentMinute = Math.floor(now() / 60_000);
     if (currentMinute !== minute) {
@@ -121,7 +121,7 @@ export function createRateLimit(perMinute: number, now: () => number = Date.now)
     counts.delete(key);
     if (counts.size >= maxCounts) counts.delete(counts.keys().next().value as string);
     counts.set(key, count);
-    return count > times * perMinute ? Math.max(1, Math.ceil(((minute + 1) * 60_000 - now()) / 1000)) : 0;
+    return count > factor * perMinute ? Math.max(1, Math.ceil(((minute + 1) * 60_000 - now()) / 1000)) : 0;
   };
 }
 
