@@ -108,10 +108,10 @@ function drawSheet(day: Day, { me, locations, go, location, reload }: SheetOptio
     now.element.hidden = choices.view !== 'now';
     drawTexts();
   }
-  function scrollToNow(left = 0, top = 0): void {
+  function scrollToNow(left = 0): void {
     const from = proposedStart(day, Date.now() < day.end ? Date.now() : 0);
     const row = Math.max((from - day.start) / halfHour - 4, 0);
-    grid.element.scrollTo(left, left + top > 0 ? top : row * grid.rowHeight());
+    grid.element.scrollTo(left, row * grid.rowHeight());
   }
   const {
     element: toolbar,
@@ -158,10 +158,12 @@ function drawSheet(day: Day, { me, locations, go, location, reload }: SheetOptio
      * now, or to the morning.
      */
     scroll: (): void => {
-      const [left, top] = choices.scroll;
-      choices.scroll = [0, 0];
-      scrollToNow(left, top);
-      if (choices.filter.trim() && left + top === 0) showFound();
+      const { search, left, top } = choices.scroll;
+      const isKept = search === window.location.search && left + top > 0;
+      choices.scroll.search = '';
+      if (isKept) grid.element.scrollTo(left, top);
+      else scrollToNow();
+      if (choices.filter.trim() && !isKept) showFound();
     },
   };
 }

@@ -16,7 +16,8 @@ const initial = {
   ownFacilities: [] as readonly string[],
   /** Set when the user asked for other facilities and there were none. */
   hasNoOthers: false,
-  scroll: [0, 0] as [number, number],
+  /** Where a sheet was scrolled to, and the query of its page. */
+  scroll: { search: '', left: 0, top: 0 },
 };
 export const choices = { ...initial };
 const storageKey = 'day-sheet-choices';
@@ -26,10 +27,10 @@ addEventListener('pagehide', () => {
   sessionStorage.setItem(storageKey, JSON.stringify(choices));
 });
 
-/** Makes the next sheet scroll to where this one is. */
+/** Makes the next sheet of the same day scroll to where this one is. */
 export function rememberScroll(): void {
   const sheet = document.querySelector('.sheet');
-  choices.scroll = [sheet?.scrollLeft ?? 0, sheet?.scrollTop ?? 0];
+  choices.scroll = { search: location.search, left: sheet?.scrollLeft ?? 0, top: sheet?.scrollTop ?? 0 };
 }
 
 /** The next person at this device must not see the names that somebody has searched for. */
