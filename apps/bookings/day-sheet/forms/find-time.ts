@@ -3,7 +3,7 @@ import { api } from '../api.ts';
 import { readGaps } from '../data/read.ts';
 import { findTimes, type TimeChoice, type TimeWish } from '../day/free.ts';
 import { SentenceError } from '../day/sentences.ts';
-import { addDays, dateAt, dayOf } from '../day/time.ts';
+import { addDays, dateAt, dayOf, halfHour } from '../day/time.ts';
 import { h, link } from '../dom.ts';
 import type { FormDraft } from '../sign-in.ts';
 import { openNewBooking, readNumber } from './booking-form.ts';
@@ -16,7 +16,9 @@ const maxDays = 30;
 export function openFindTime(context: FormContext, draft?: FormDraft): void {
   const { day } = context;
   const today = dateAt(Date.now(), day.timeZone);
-  const date = day.date > today ? day.date : today;
+  // After 21:00, no hour is left before 22:00.
+  const earliest = dateAt(Date.now() + 6 * halfHour, day.timeZone);
+  const date = day.date > earliest ? day.date : earliest;
   const form = openForm(
     {
       title: 'Find a time',
