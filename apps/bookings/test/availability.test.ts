@@ -1,6 +1,6 @@
 // Tests opening hours, closures and GET /api/booking-availability: their endpoints, and their effect on bookings.
 import { query } from '@bay-booking/service/database/database';
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { bookingBody, errorCodes, pluck, rounds } from './support/booking-requests.ts';
 import { closeExtraSystems, createExtraSystem, useTestSystem } from './support/test-system.ts';
 
@@ -277,9 +277,6 @@ test('a closure applies to every request that begins after its creation, also at
 });
 
 describe('availability', () => {
-  /** The number of random requests. */
-  const samples = process.env.STRESS ? 10_000 : 300;
-
   interface Gap {
     readonly startDate: string;
     readonly endDate: string;
@@ -363,72 +360,5 @@ describe('availability', () => {
     expect(body.items[0].free).toEqual([{ startDate: body.asOf, endDate }]);
     const equal = await find(`bayIds=bay-s1-05&startDate=${at('10:00')}&endDate=${at('10:00')}`);
     expect(equal.body.items[0].free).toEqual([]);
-  });
-
-  describe('the gaps of availability agree with what can be booked', () => {
-    // The tested days include 31 March 2041, the day on which daylight saving time begins in Europe.
-    const start = Date.UTC(2041, 2, 28);
-    /** The number of slots of ten minutes in five days. */
-    const slots = 5 * 24 * 6;
-    const slotMs = 600_000;
-    const startOfSlot = (slot: number) => new Date(start + slot * slotMs).toISOString();
-    const random = (below: number) => Math.floor(Math.random() * below);
-    const bays = ['n1', 'n2', 's1'].flatMap((prefix) => [1, 2, 3, 4, 5].map((number) => `bay-${prefix}-0${number}`));
-    /** Returns a random interval that is shorter than `maxLength` slots. */
-    const range = (maxLength: number) => {
-      const from = random(slots - maxLength);
-      return { startDate: startOfSlot(from), endDate: startOfSlot(from + random(maxLength)) };
-    };
-
-    beforeAll(async () => {
-      const hours = { opens: '06:30', closes: '02:30' };
-      for (const location of ['loc-north-1', 'loc-south-1']) {
-        const body = {
-          weekly: Object.fromEntries(['friday', 'saturday', 'sunday', 'monday'].map((name) => [name, [hours]])),
-          exceptions: [{ date: '2041-04-01', hours: [{ opens: '10:00', closes: '12:00' }] }],
-        };
-        expect((await put(location, body)).status).toBe(200);
-      }
-      for (const bayId of bays) {
-        const { startDate } = range(6);
-        const endDate = new Date(Date.parse(startDate) + 3_600_000).toISOString();
-        await close({ bayIds: [bayId], startDate, endDate });
-        for (let count = 0; count < 20; count += 1) {
-          await system.call('POST', '/api/bookings', { body: bookingBody({ bayId, ...range(12) }) });
-          // The holds do not expire before the end of the test.
-          await system.call('POST', '/api/booking-holds', { body: { bayId, ...range(12), holdSeconds: 900 } });
-        }
-      }
-    });
-
-    test('of random intervals, all inside a gap can be booked, and all others are rejected', async () => {
-      const { body } = await find(`bayIds=${bays.join()}&startDate=${startOfSlot(0)}&endDate=${startOfSlot(slots)}`);
-      const disagreements: unknown[] = [];
-      let booked = 0;
-      const tryBay = async ({ bay, free }: { bay: { id: string }; free: Gap[] }) => {
-        for (let count = 0; count < samples / bays.length; count += 1) {
-          const interval = range(30);
-          const { startDate, endDate } = interval;
-          // A gap does not include its end, so an interval of length 0 at the end of a gap cannot be booked.
-          const isInside = free.some(
-            (gap) => gap.startDate <= startDate && startDate < gap.endDate && endDate <= gap.endDate,
-          );
-          const response = await book(bay.id, startDate, endDate);
-          if (response.status === 201) {
-            booked += 1;
-            await system.call('DELETE', `/api/bookings/${response.body.id}`);
-          }
-          // BOOK00002: another booking or a hold overlaps. BOOK00003: the bay is closed.
-          const isExpected = isInside
-            ? response.status === 201
-            : response.status === 400 && /^BOOK0000[23](?:,BOOK0000[23])*$/.test(errorCodes(response).join());
-          if (!isExpected) disagreements.push({ bayId: bay.id, interval, free, errors: response.body.errors });
-        }
-      };
-      await Promise.all(body.items.map(tryBay));
-      expect(disagreements).toEqual([]);
-      // The test must include many intervals that are inside a gap.
-      expect(booked).toBeGreaterThan(samples / 30);
-    });
   });
 });
