@@ -21,9 +21,10 @@ describe('registration', () => {
   const register = (token: string, body: object = { url }, headers = {}) =>
     system.call('POST', '/api/webhooks', { token, body, headers });
 
-  test('a registration returns 201 with Location, secret and defaults', async () => {
+  test('a registration returns 201 with Location, secret and defaults, also for a URL of 2048 characters', async () => {
     const token = await createToken();
-    const { status, body, headers } = await register(token);
+    const url = addressOfLength(2048);
+    const { status, body, headers } = await register(token, { url });
     expect(status).toBe(201);
     expect(headers.location).toBe(body._links.self.href);
     expect(body.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -52,21 +53,9 @@ describe('registration', () => {
     for (const { text } of rows) expect(text).not.toContain(body.secret.slice('whsec_'.length));
   });
 
-  test('the repeated response to the same Idempotency-Key contains the secret', async () => {
-    const token = await createToken();
-    const first = await register(token, { url }, { 'Idempotency-Key': 'k' });
-    const second = await register(token, { url }, { 'Idempotency-Key': 'k' });
-    expect(second.status).toBe(201);
-    expect(second.body).toEqual(first.body);
-    expect(first.headers['idempotency-replayed']).toBeUndefined();
-    expect(second.headers['idempotency-replayed']).toBe('true');
-    expect((await system.call('GET', '/api/webhooks', { token })).body.total).toBe(1);
-    expect((await register(token, { url: `${url}/2` }, { 'Idempotency-Key': 'k' })).status).toBe(422);
-  });
-
   test('a rotation that is repeated with its Idempotency-Key keeps the secret', async () => {
     const token = await createToken();
-    const { body } = await register(token, { url });
+    const { body } = await register(token);
     const path = `/api/webhooks/${body.id}`;
     const rotate = (key: string) =>
       system.call('POST', `${path}/rotate`, { token, headers: { 'Idempotency-Key': key } });
@@ -91,10 +80,6 @@ describe('registration', () => {
     ['a facility that the token does not name', { url, facilityIds: ['fac-east'] }, 'ERR00002'],
   ])('a registration with %s returns 400', async (_title, body, code) => {
     expect(errorCodes(await register(await createToken(), body))).toEqual([code]);
-  });
-
-  test('an address of 2048 characters is accepted', async () => {
-    expect((await register(await createToken(), { url: addressOfLength(2048) })).status).toBe(201);
   });
 
   test('of 24 concurrent registrations of one owner, 20 succeed and 4 return HOOK00001', async () => {

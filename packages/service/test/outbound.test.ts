@@ -123,10 +123,32 @@ describe('a request', () => {
     expect(paths).toEqual(['/hook']);
   });
 
-  test('fails if there is no response before the timeout', async () => {
-    respond = () => {};
-    const request = client.request(`http://127.0.0.1:${port}/`, { ...post, timeout: 100 });
-    await expect(request).rejects.toThrow(/abort|timeout/i);
+  test.each([
+    ['nothing', '', ''],
+    ['informational responses', 'HTTP/1.1 103 Early Hints\r\n\r\n', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
+    ['headers', 'HTTP/1.1 200 OK\r\nX-Long: ', 'x'],
+  ])(
+    'fails at the timeout if the server sends %s and no complete headers, and closes the connection',
+    async (_title, start, more) => {
+      const closed = Promise.withResolvers<void>();
+      respond = ({ socket }) => {
+        socket.write(start);
+        const timer = setInterval(() => socket.write(more), 20);
+        socket.once('close', () => {
+          clearInterval(timer);
+          closed.resolve();
+        });
+      };
+      const request = client.request(`http://127.0.0.1:${port}/`, { ...post, timeout: 200 });
+      await expect(request).rejects.toMatchObject({ name: expect.stringMatching(/^(Abort|Timeout)Error$/) });
+      await closed.promise;
+    },
+  );
+
+  test('fails at once if the headers are too long', async () => {
+    respond = ({ socket }) => socket.write(`HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(100_000)}`);
+    const request = client.request(`http://127.0.0.1:${port}/`, { ...post, timeout: 60_000 });
+    await expect(request).rejects.toThrow();
   });
 
   test('with maxBytes 0 does not wait for a body that never ends, and closes the connection', async () => {
