@@ -466,26 +466,4 @@ describe('dry runs', () => {
     const { body } = await system.call('PUT', groupPath, { body: { bookings } });
     expect(body.errors).toMatchObject([{ code: 'ERR00012', contextData: { index: 1 } }]);
   });
-
-  test('a dry run of an erasure has the number or the errors of the erasure', async () => {
-    const { ids } = await prepare();
-    const scope = 'https://bay-booking.example/golf/bookings https://bay-booking.example/golf/schedule';
-    const token = await system.token(['fac-north'], { scope });
-    const bodies = [
-      { ids: [ids[0], ids[3], ids[3]?.toUpperCase(), 'unknown'] },
-      { ids: [ids[0]] },
-      { userAlias: 'Ann' },
-      { userAlias: 'nobody' },
-      { ids: [], userAlias: 'Ann' },
-      { ids, userAlias: 'Ann' },
-      {},
-    ];
-    for (const body of bodies) {
-      const send = (fields: object) =>
-        system.call('POST', '/api/booking-erasures', { body: { ...body, ...fields }, token });
-      const dry = await send({ dryRun: true });
-      const real = await send({});
-      expect([dry.status, dry.body]).toEqual([real.status, real.body]);
-    }
-  });
 });
