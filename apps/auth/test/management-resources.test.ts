@@ -35,7 +35,8 @@ describe('PUT', () => {
       const number = await lastNumber();
       const put = await send('PUT', path, entry);
       expect(put).toMatchObject({ status: 200, etag: before.etag, body: before.body });
-      expect(await send('PUT', path, before.body)).toMatchObject({ status: 200, etag: before.etag });
+      const ifMatch = { 'If-Match': before.etag };
+      expect(await send('PUT', path, before.body, ifMatch)).toMatchObject({ status: 200, etag: before.etag });
       expect(await lastNumber()).toBe(number);
       expect(await send('GET', path, undefined, { 'If-None-Match': before.etag })).toMatchObject({ status: 304 });
     },

@@ -28,8 +28,7 @@ export function atPointer(
   return { ...more, field, path, kind, hint };
 }
 
-/** Unlike `createValidator`, reports every error. */
-export function pointerErrorsOf(errors: readonly ErrorObject[]): readonly PointerError[] {
+function pointerErrorsOf(errors: readonly ErrorObject[]): readonly PointerError[] {
   return errors.map((error) => {
     const { keyword, instancePath, params } = error;
     if (keyword === 'required') return atPointer(`${instancePath}/${escapePointer(params.missingProperty)}`, 'missing');
@@ -37,6 +36,17 @@ export function pointerErrorsOf(errors: readonly ErrorObject[]): readonly Pointe
       return atPointer(`${instancePath}/${escapePointer(params.additionalProperty)}`, 'unknown', 'is not known');
     return atPointer(instancePath, 'invalid', validationMessage(error));
   });
+}
+
+/** Returns a function that compiles a schema to a function that finds every error of a value. */
+export function createPointerValidator(
+  formats: Formats,
+): (schema: object) => (value: unknown) => readonly PointerError[] {
+  const compile = createCompiler(formats);
+  return (schema) => {
+    const check = compile(schema);
+    return (value) => pointerErrorsOf(check(value));
+  };
 }
 
 export type Validate = (input: Readonly<Record<string, unknown>>) => {

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { atPointer, type PointerError } from '@bay-booking/common/validation';
 import { commandArguments } from '@bay-booking/service/lifecycle';
-import { exportDocument, importDocument, type RecordStore, RejectedImport } from './import.ts';
+import { exportDocument, type ImportStore, importDocument, RejectedImport } from './import.ts';
 import type { Fields } from './record.ts';
 
 /**
@@ -47,7 +47,7 @@ export async function readImportFile(workspace: string): Promise<unknown> {
  * Returns how many records of each kind the file has.
  * @throws {Error} whose message has every problem of the file
  */
-export async function importFile(store: RecordStore, document: unknown): Promise<string> {
+export async function importFile(store: ImportStore, document: unknown): Promise<string> {
   try {
     const { body } = await importDocument(store, document, { clientId: 'import', dryRun: false }, true);
     const { entries } = body as { readonly entries: readonly { readonly path: string }[] };
@@ -70,8 +70,9 @@ function importError(problems: readonly PointerError[]): Error {
 }
 
 /** Writes an import file with everything to `file`, or to standard output (`-`). Only its owner may read the file. */
-export async function exportFile(store: RecordStore, file: string | undefined, options: Fields = {}): Promise<void> {
-  const text = `${JSON.stringify(await exportDocument(store, options), null, 2)}\n`;
+export async function exportFile(store: ImportStore, file: string | undefined, options: Fields = {}): Promise<void> {
+  const { body } = await exportDocument(store, options, { clientId: 'export' });
+  const text = `${JSON.stringify(body, null, 2)}\n`;
   if (file === undefined || file === '-') process.stdout.write(text);
   else await writeFile(resolve(directory(), file), text, { mode: 0o600 });
 }

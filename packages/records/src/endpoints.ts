@@ -7,12 +7,21 @@ import {
   type Schema,
 } from '@bay-booking/common/endpoint';
 import { listEnvelope, listSchema, pageQuery, pathOfPage } from '@bay-booking/common/page';
-import { atPointer, type PointerError } from '@bay-booking/common/validation';
+import { atPointer, createPointerValidator, type PointerError } from '@bay-booking/common/validation';
 import { contentHash, findFailedPrecondition } from '@bay-booking/service/http/etag';
 import { keyedRequest } from '@bay-booking/service/idempotency';
-import { schemasOf } from './file.ts';
-import { applyEntries, type ChangeRequest, change, type Operator, type RecordStore } from './import.ts';
-import type { Fields, RecordKind, Stored } from './record.ts';
+import {
+  type ChangeRequest,
+  change,
+  type Fields,
+  inputSchema,
+  type Operator,
+  type RecordKind,
+  type RecordOutcome,
+  type RecordStore,
+  type Stored,
+  withoutInvalid,
+} from './record.ts';
 
 type Request = EndpointRequest<unknown, unknown, Operator>;
 
@@ -70,10 +79,9 @@ export function listEndpoint(
 export function recordEndpoints(kind: RecordKind, store: RecordStore): readonly Endpoint<Operator>[] {
   const { errors } = store;
   const { name, collection, key, example, notes } = kind;
-  const { record, body } = schemasOf(kind);
   const path = `/management/${collection}`;
   const headers = { ETag: { description: 'Changes with the record and its secrets.', schema: string } };
-  const success = { status: 200, description: `The ${name}.`, schema: record, example, headers };
+  const success = { status: 200, description: `The ${name}.`, schema: kind.schema, example, headers };
   const keyOf = ({ params: { [key]: value = '' } }: Pick<Request, 'params'>): string => value;
 
   return [
@@ -84,7 +92,7 @@ export function recordEndpoints(kind: RecordKind, store: RecordStore): readonly 
       summary: `List ${collection}`,
       description: `The ${collection} of the service, by ${key}.`,
       filters: kind.filters,
-      item: record,
+      item: kind.schema,
       list: kind.list,
     }),
     defineEndpoint({
@@ -117,12 +125,12 @@ export function recordEndpoints(kind: RecordKind, store: RecordStore): readonly 
         ...ifMatchHeader,
         'If-None-Match': { description: 'With *, the request fails with 412 if the record exists.', schema: string },
       },
-      body,
+      body: inputSchema(kind, key),
       bodyUse: 'as sent',
       bodyExample: example,
       success,
       otherSuccess: { ...success, status: 201 },
-      handle: (request) => putRecord(kind, store, request),
+      handle: createPut(kind, store),
     }),
     defineEndpoint({
       operationId: `delete${capital(name)}`,
@@ -148,41 +156,52 @@ export function recordEndpoints(kind: RecordKind, store: RecordStore): readonly 
   ];
 }
 
-async function putRecord(kind: RecordKind, store: RecordStore, request: Request): Promise<EndpointResponse> {
-  const { files, db, link } = store;
+/** Handles a PUT: first every error of form, then every error against what is stored, then the preconditions. */
+function createPut(kind: RecordKind, store: RecordStore): (request: Request) => Promise<EndpointResponse> {
+  const { db, link } = store;
   const { badRequest, problemsOf } = store.errors;
   const { key: field, unique } = kind;
-  const { [field]: key = '' } = request.params;
-  const body = request.body as Fields;
   const normalize = unique?.[field] ?? String;
-  const given = body[field];
-  const isSame = given === undefined || (typeof given === 'string' && normalize(given) === normalize(key));
-  const ofKey = isSame ? [] : [atPointer(`/${field}`, 'invalid', 'must be that of the URL')];
-  const identity = await kind.identify?.(db, key);
-  const record = identity ? { ...identity, ...body } : { ...body, [field]: key };
-  const entry = await files.ofRecord(db, kind, record);
-  const ofForm = [...ofKey, ...entry.problems];
-  if (ofForm.length > 0) throw badRequest(problemsOf(ofForm));
-  return change(store, changeRequestOf(request), async (tx, context) => {
-    // Another request may have created the record since.
-    const current = Object.entries((await kind.identify?.(tx, key)) ?? {}).filter(([name]) => !(name in body));
-    entry.record = { ...entry.record, ...Object.fromEntries(current) };
-    const outcome = await applyEntries(tx, store, [entry], { ...context, keepsOmitted: false });
-    const { problems } = entry;
-    if (!outcome || problems.some(isBadInput)) throw badRequest(problemsOf(problems));
-    const { action, before, after } = outcome;
-    // Before the other problems, which may be due to the state that the precondition excludes.
-    checkPreconditions(request.header, before, store);
+  const findFormErrors = createPointerValidator(store.formats)(inputSchema(kind));
+  const check = (problems: readonly PointerError[]): void => {
     if (problems.length > 0) throw badRequest(problemsOf(problems));
-    const id = String(after[field]);
-    const { href } = link('GET', `/management/${kind.collection}/${encodeURIComponent(id)}`);
-    const written = (await kind.find(tx, id)) as Stored;
-    const headers = { ETag: etagOf(written), ...(!before && { Location: href }) };
-    return { status: before ? 200 : 201, body: written.record, headers, action };
-  });
-}
+  };
 
-const isBadInput = ({ kind }: PointerError): boolean => kind !== 'conflict' && kind !== 'forbidden';
+  return async (request) => {
+    const { [field]: key = '' } = request.params;
+    const body = request.body as Fields;
+    const given = body[field];
+    const isSame = given === undefined || (typeof given === 'string' && normalize(given) === normalize(key));
+    const identity = await kind.identify?.(db, key);
+    const sent = identity ? { ...identity, ...body } : { ...body, [field]: key };
+    const ofForm = [
+      ...(isSame ? [] : [atPointer(`/${field}`, 'invalid', 'must be that of the URL')]),
+      ...findFormErrors(sent),
+    ];
+    const prepared = await kind.prepare?.(db, [withoutInvalid(sent, '', ofForm)], { keepsOmitted: false });
+    const { record, problems } = prepared?.[0] ?? { record: sent, problems: [] };
+    check([...ofForm, ...problems]);
+    return change(store, changeRequestOf(request), async (tx, context) => {
+      // Another request may have created the record since.
+      const current = Object.entries((await kind.identify?.(tx, key)) ?? {}).filter(([name]) => !(name in body));
+      const records = [{ ...record, ...Object.fromEntries(current) }];
+      const outcomes = (await kind.compare(tx, records, { ...context, keepsOmitted: false })) as RecordOutcome[];
+      const [{ action, after, problems }] = outcomes as [RecordOutcome];
+      if (problems.some(({ kind: reason }) => reason !== 'conflict' && reason !== 'forbidden')) check(problems);
+      const stored = await kind.find(tx, key);
+      // Before the other problems, which may be due to the state that the precondition excludes.
+      checkPreconditions(request.header, stored, store);
+      check(problems);
+      if (action !== 'unchanged') await kind.write(tx, outcomes, context);
+      check((await kind.verify?.(tx, outcomes))?.flat() ?? []);
+      const id = String(after[field]);
+      const written = (await kind.find(tx, id)) as Stored;
+      const { href } = link('GET', `/management/${kind.collection}/${encodeURIComponent(id)}`);
+      const headers = { ETag: etagOf(written), ...(!stored && { Location: href }) };
+      return { status: stored ? 200 : 201, body: written.record, headers, action };
+    });
+  };
+}
 
 /** Only responses need the entity tag, so an import of 100,000 records calculates none. */
 const etagOf = ({ record, secrets }: Stored<object>): string =>

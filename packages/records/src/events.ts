@@ -8,8 +8,7 @@ import { textSchema } from '@bay-booking/common/text';
 import { type Queryable, query } from '@bay-booking/service/database/database';
 import { filterRows } from '@bay-booking/service/page-statements';
 import { withFilters } from './endpoints.ts';
-import type { Operator, RecordStore } from './import.ts';
-import type { Fields } from './record.ts';
+import type { Fields, Operator, RecordStore } from './record.ts';
 
 export interface EventSource {
   /** A statement that returns every event as it is in the list, with "clientId" instead of `actor`. */

@@ -1,24 +1,19 @@
 // Defines import files: reads their records, finds every error of their form, and writes a file of everything.
 import { setImmediate } from 'node:timers/promises';
 import type { Schema } from '@bay-booking/common/endpoint';
-import {
-  atPointer,
-  createCompiler,
-  type Formats,
-  isObject,
-  type PointerError,
-  pointerErrorsOf,
-} from '@bay-booking/common/validation';
+import { atPointer, createPointerValidator, isObject, type PointerError } from '@bay-booking/common/validation';
 import type { Queryable, Transaction } from '@bay-booking/service/database/database';
 import {
   createRepetitionFinder,
   type Fields,
-  type PrepareContext,
+  inputSchema,
   type RecordKind,
   type RecordOutcome,
+  type RecordStore,
+  withoutInvalid,
 } from './record.ts';
 
-/** A record of a file, or of a PUT. */
+/** A record of a file. */
 export interface FileEntry {
   readonly kind: RecordKind;
   /** The JSON Pointer of the record. */
@@ -35,31 +30,18 @@ export interface FileEntry {
 /** So many are checked or written before other requests of the process go on. */
 export const batchSize = 500;
 
-/** `input` is what operators write, and `body` that of a PUT. */
-export function schemasOf({ schema, optional = [], key }: RecordKind) {
-  const required = (schema.required as readonly string[]).filter((name) => !optional.includes(name));
-  const input: Schema = { ...schema, required };
-  const body: Schema = { ...schema, required: required.filter((name) => name !== key) };
-  return { record: schema, body, input };
-}
-
 /** In a file, a record inside another record does not name that record. */
 function entrySchema(kind: RecordKind) {
-  const { input } = schemasOf(kind);
-  const { [kind.parent?.field ?? '']: _, ...properties } = kind.schema.properties;
-  return { ...input, properties, required: (input.required as string[]).filter((name) => name in properties) };
+  const field = kind.parent?.field ?? '';
+  const { [field]: _, ...properties } = kind.schema.properties;
+  return { ...inputSchema(kind, field), properties };
 }
 
 export type ImportFiles = ReturnType<typeof createImportFiles>;
 
-/** `kinds` has each kind before that of the records inside it. */
-export function createImportFiles(kinds: readonly RecordKind[], formats: Formats, mandatory: readonly string[] = []) {
-  const createCheck = createCompiler(formats);
-  /** Returns a function that finds the problems of a value. */
-  const compile = (schema: object): ((value: unknown) => readonly PointerError[]) => {
-    const findErrors = createCheck(schema);
-    return (value) => pointerErrorsOf(findErrors(value));
-  };
+/** `mandatory` are the collections that a file must have. */
+export function createImportFiles({ kinds, formats }: RecordStore, mandatory: readonly string[] = []) {
+  const compile = createPointerValidator(formats);
   const roots = kinds.filter(({ parent }) => !parent);
   /** The kind of the records inside a record. */
   const innerKind = ({ name }: RecordKind) => kinds.find(({ parent }) => parent?.name === name);
@@ -79,9 +61,7 @@ export function createImportFiles(kinds: readonly RecordKind[], formats: Formats
     ),
   });
   const findFileProblems = compile(sections(() => ({})));
-  const validators = new Map(
-    kinds.map((kind) => [kind, { record: compile(schemasOf(kind).input), entry: compile(entrySchema(kind)) }]),
-  );
+  const validators = new Map(kinds.map((kind) => [kind, compile(entrySchema(kind))]));
 
   /** Yields the entry of a value and then those of the records in it, which also get the field that names it. */
   function* entriesOf(kind: RecordKind, value: unknown, pointer: string, parent?: FileEntry): Generator<FileEntry> {
@@ -91,7 +71,7 @@ export function createImportFiles(kinds: readonly RecordKind[], formats: Formats
     const { [list]: inside = [], ...others } = fields;
     // A field can have the name ''.
     const own = inner ? others : fields;
-    const found = validators.get(kind)?.entry(isObject(value) ? own : value) ?? [];
+    const found = validators.get(kind)?.(isObject(value) ? own : value) ?? [];
     const problems = found.map((problem) => within(pointer, problem));
     const inherited = kind.parent && parent && { [kind.parent.field]: parent.record[parent.kind.key] };
     const record = { ...own, ...inherited };
@@ -104,7 +84,7 @@ export function createImportFiles(kinds: readonly RecordKind[], formats: Formats
   }
 
   /** Adds the problems that a schema cannot express and does the slow work before the transaction. */
-  async function complete(db: Queryable, entries: readonly FileEntry[], context: PrepareContext): Promise<void> {
+  async function complete(db: Queryable, entries: readonly FileEntry[]): Promise<void> {
     const findRepeated = createRepetitionFinder();
     for (const [index, { kind, pointer, record, problems }] of entries.entries()) {
       for (const [field, normalize] of Object.entries({ [kind.key]: String, ...kind.unique })) {
@@ -117,7 +97,8 @@ export function createImportFiles(kinds: readonly RecordKind[], formats: Formats
     }
     for (const kind of kinds) {
       const ofKind = entries.filter((entry) => entry.kind === kind);
-      const prepared = await kind.prepare?.(db, ofKind.map(withoutInvalid), context);
+      const records = ofKind.map(({ record, pointer, problems }) => withoutInvalid(record, pointer, problems));
+      const prepared = await kind.prepare?.(db, records, { keepsOmitted: true });
       for (const [index, { record, problems }] of prepared?.entries() ?? []) {
         const entry = ofKind[index] as FileEntry;
         entry.record = record as Fields;
@@ -147,15 +128,8 @@ export function createImportFiles(kinds: readonly RecordKind[], formats: Formats
       for (const kind of roots) document[kind.collection] = await readNested(tx, kind, options);
       return document;
     },
-    /** The body of a PUT, which contains no other records. */
-    ofRecord: async (db: Queryable, kind: RecordKind, record: Fields) => {
-      const problems = [...(validators.get(kind)?.record(record) ?? [])];
-      const entry: FileEntry = { kind, pointer: '', record, parent: undefined, action: 'error', problems };
-      await complete(db, [entry], { keepsOmitted: false });
-      return entry;
-    },
     /** The problems are those of the file itself. */
-    ofFile: async (db: Queryable, document: unknown) => {
+    read: async (db: Queryable, document: unknown) => {
       const given: Fields = isObject(document) ? document : {};
       const withoutRecords = Object.entries(given).map(([name, value]) => [name, Array.isArray(value) ? [] : value]);
       const problems = findFileProblems(isObject(document) ? Object.fromEntries(withoutRecords) : document);
@@ -168,18 +142,10 @@ export function createImportFiles(kinds: readonly RecordKind[], formats: Formats
             if (entries.length % batchSize === 0) await setImmediate();
           }
       }
-      await complete(db, entries, { keepsOmitted: true });
+      await complete(db, entries);
       return { problems, entries };
     },
   };
-}
-
-/** The record with undefined in place of the fields that have problems, so that its other fields are judged too. */
-function withoutInvalid({ record, pointer, problems }: FileEntry): Fields {
-  if (problems.length === 0) return record;
-  const names = problems.map(({ path }) => path.slice(pointer.length).split('/')[1] ?? '');
-  const invalid = names.map((name) => [name.replaceAll('~1', '/').replaceAll('~0', '~'), undefined]);
-  return { ...record, ...Object.fromEntries(invalid) };
 }
 
 /** Returns the problem of a record with pointers into the file. The hint of a repeated value has one too. */

@@ -1,124 +1,78 @@
-// Makes the changes of operators: one transaction for each, with its events and the response of an Idempotency-Key.
-// Applies the records of a file or of a PUT in such a transaction. Exports records.
+// Imports and exports files in one transaction each.
 import { setImmediate } from 'node:timers/promises';
 import type { EndpointResponse } from '@bay-booking/common/endpoint';
-import type { MakeLink } from '@bay-booking/common/links';
-import { atPointer, isObject, type PointerError } from '@bay-booking/common/validation';
-import { type Database, query, Rollback, type Transaction, transaction } from '@bay-booking/service/database/database';
-import {
-  checkUnused,
-  createIdempotency,
-  type KeyedRequest,
-  newResponse,
-  storeResponse,
-} from '@bay-booking/service/idempotency';
+import { atPointer, type PointerError } from '@bay-booking/common/validation';
+import type { Transaction } from '@bay-booking/service/database/database';
 import { batchSize, type FileEntry, type ImportFiles } from './file.ts';
 import {
   type ChangeContext,
+  type ChangeRequest,
+  change,
+  commit,
   type Fields,
-  type ManagementErrors,
+  type Operator,
+  once,
   type RecordContext,
-  type RecordEvent,
-  type RecordKind,
   type RecordOutcome,
+  type RecordStore,
   toWrite,
 } from './record.ts';
 
-/** What the functions of this package need of a service. */
-export interface RecordStore {
-  readonly db: Database;
-  readonly link: MakeLink;
-  /** One transaction at a time changes records, so that events become visible in the order of their numbers. */
-  readonly lock: (tx: Transaction) => Promise<unknown>;
-  /** In the order of writing: each kind before that of the records inside it. */
-  readonly kinds: readonly RecordKind[];
+/** Nothing was imported. */
+export class RejectedImport extends Error {
+  readonly problems: readonly PointerError[];
+  constructor(problems: readonly PointerError[]) {
+    super('the file has errors');
+    this.problems = problems;
+  }
+}
+
+export interface ImportStore extends RecordStore {
   readonly files: ImportFiles;
-  readonly errors: ManagementErrors;
-  /** Gets the events of a change after the commit. */
-  readonly onCommit: (events: readonly RecordEvent[], request: ChangeRequest) => void;
 }
-
-/** Who calls a management API. */
-export interface Operator {
-  readonly clientId: string;
-  readonly subject?: string | null;
-}
-
-/** `clientId` may be the name of a command, such as `import`. */
-export interface ChangeRequest extends Operator {
-  /** Undefined for a command. */
-  readonly requestId?: string;
-  readonly dryRun: boolean;
-  /** Only a POST has one. Undefined for a dry run, which stores no response. */
-  readonly key?: KeyedRequest | undefined;
-}
-
-type Work = (tx: Transaction, context: ChangeContext) => Promise<EndpointResponse>;
 
 /**
- * Makes one change. A dry run and a repeated request have no events.
- * @throws {ApiError} 422 if the key was used before with another request
+ * All or nothing. The response of a dry run says what an import would do. A repeated request is not validated again.
+ * @throws {RejectedImport} unless it is a dry run
  */
-export const change = (store: RecordStore, request: ChangeRequest, work: Work): Promise<EndpointResponse> =>
-  once(store, request, () => commit(store, request, work));
-
-const once = (
-  { db, errors }: RecordStore,
-  { key }: ChangeRequest,
-  work: () => Promise<EndpointResponse>,
-): Promise<EndpointResponse> => createIdempotency(db, errors).once(key, { now: new Date() }, work);
-
-/** Only an import `isLong`. */
-async function commit(
-  { db, lock, onCommit }: RecordStore,
+export const importDocument = (
+  store: ImportStore,
+  document: unknown,
   request: ChangeRequest,
-  work: Work,
-  isLong = false,
-): Promise<EndpointResponse> {
-  const { clientId, dryRun, key } = request;
-  const now = new Date();
-  let committed: readonly RecordEvent[] = [];
-  const response = await transaction(db, async (tx) => {
-    if (isLong) await query(tx, allowLongTransaction);
-    await lock(tx);
-    await checkUnused(tx, key, now);
-    const events: RecordEvent[] = [];
-    const done = await work(tx, { clientId, events });
-    if (dryRun) throw new Rollback(done);
-    // The key belongs to no facility.
-    const stored = { facilityId: '', createdAt: now.toISOString() };
-    await storeResponse(tx, newResponse(key, withoutSecret(done)), stored);
-    committed = events;
-    return done;
+  isCommand = false,
+): Promise<EndpointResponse> =>
+  once(store, request, async () => {
+    const { problems, entries } = await store.files.read(store.db, document);
+    const ofFile = { pointer: '', action: 'error' as const, problems: [...problems] };
+    const invalid = [ofFile, ...entries].filter((entry) => entry.problems.length > 0);
+    // Nothing is compared with what is stored before all records are well-formed.
+    if (invalid.length > 0) return importResponse(store, request, invalid);
+    const write = async (tx: Transaction, context: ChangeContext): Promise<EndpointResponse> => {
+      await applyEntries(tx, store, entries, { ...context, isCommand, keepsOmitted: true });
+      return importResponse(store, request, entries);
+    };
+    return commit(store, request, write, true);
   });
-  if (!dryRun) onCommit(committed, request);
-  return response;
-}
 
-/** A secret is shown once, also to a request that is repeated. */
-const withoutSecret = ({ body, ...response }: EndpointResponse): EndpointResponse => ({
-  ...response,
-  body: isObject(body) && 'client_secret' in body ? { ...body, client_secret: null } : body,
-});
-
-/** The limits of infra/postgres/service.sql are for requests. PostgreSQL 16 and older have no `transaction_timeout`. */
-const allowLongTransaction = `select set_config(name, value, true) from (values ('transaction_timeout', '0'),
-  ('statement_timeout', '60s'), ('lock_timeout', '60s'), ('idle_in_transaction_session_timeout', '60s'))
-  setting (name, value) where exists (select from pg_settings s where s.name = setting.name)`;
+/** The body is an import file with everything. Nothing changes between the statements. */
+export const exportDocument = (store: ImportStore, options: Fields, operator: Operator): Promise<EndpointResponse> =>
+  change(store, { ...operator, dryRun: false }, async (tx, context) => {
+    await store.auditExport?.(tx, options, context);
+    return { status: 200, body: await store.files.write(tx, options) };
+  });
 
 /**
  * Writes the records and sets `action` and `problems` of their entries. If there are problems, the caller must roll
- * back. Returns the outcome of the first record. An import can have 100,000 records, so the others are not kept.
+ * back.
  */
-export async function applyEntries(
+async function applyEntries(
   tx: Transaction,
-  { kinds }: Pick<RecordStore, 'kinds'>,
+  { kinds }: RecordStore,
   entries: readonly FileEntry[],
   context: RecordContext,
-): Promise<RecordOutcome | undefined> {
+): Promise<void> {
   // The transaction may run for the second time.
   for (const entry of entries) Object.assign(entry, { action: 'error', problems: [] });
-  let first: RecordOutcome | undefined;
   for (const kind of kinds) {
     const ofKind = entries.filter((entry) => entry.kind === kind && entry.parent?.action !== 'error');
     // Other requests of the process go on before the records are sorted, and between two batches.
@@ -129,19 +83,20 @@ export async function applyEntries(
       const outcomes = (await kind.compare(tx, records, context)) as readonly RecordOutcome[];
       const written = toWrite(outcomes);
       if (written.length > 0) await kind.write(tx, written, context);
-      first ??= outcomes[0];
       for (const [index, entry] of batch.entries()) {
         const outcome = outcomes[index] as RecordOutcome;
         report(entry, outcome, outcome.problems);
+        // An import can have 100,000 records, so the other outcomes are not kept.
         if (kind.verify && entry.action !== 'error') unverified.push({ entry, outcome });
       }
       await setImmediate();
     }
-    const outcomes = unverified.map(({ outcome }) => outcome);
-    const found = await kind.verify?.(tx, outcomes);
+    const found = await kind.verify?.(
+      tx,
+      unverified.map(({ outcome }) => outcome),
+    );
     for (const [index, { entry, outcome }] of unverified.entries()) report(entry, outcome, found?.[index] ?? []);
   }
-  return first;
 }
 
 function report(entry: FileEntry, { action }: RecordOutcome, found: readonly PointerError[]): void {
@@ -170,38 +125,6 @@ function batchesOf(entries: readonly FileEntry[]): readonly (readonly FileEntry[
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Nothing was imported. */
-export class RejectedImport extends Error {
-  readonly problems: readonly PointerError[];
-  constructor(problems: readonly PointerError[]) {
-    super('the file has errors');
-    this.problems = problems;
-  }
-}
-
-/**
- * All or nothing. The response of a dry run says what an import would do. A repeated request is not validated again.
- * @throws {RejectedImport} unless it is a dry run
- */
-export const importDocument = (
-  store: RecordStore,
-  document: unknown,
-  request: ChangeRequest,
-  isCommand = false,
-): Promise<EndpointResponse> =>
-  once(store, request, async () => {
-    const { problems, entries } = await store.files.ofFile(store.db, document);
-    const ofFile = { pointer: '', action: 'error' as const, problems: [...problems] };
-    const invalid = [ofFile, ...entries].filter((entry) => entry.problems.length > 0);
-    // Nothing is compared with what is stored before all records are well-formed.
-    if (invalid.length > 0) return importResponse(store, request, invalid);
-    const write = async (tx: Transaction, context: ChangeContext): Promise<EndpointResponse> => {
-      await applyEntries(tx, store, entries, { ...context, isCommand, keepsOmitted: true });
-      return importResponse(store, request, entries);
-    };
-    return commit(store, request, write, true);
-  });
-
 /** A body of 10 MB can have an error in each of its fields. */
 const maxErrors = 1_000;
 
@@ -222,11 +145,3 @@ function importResponse(
   });
   return { status: 200, body: { entries: rows } };
 }
-
-/** An import file with everything. */
-export const exportDocument = ({ db, files, lock }: Pick<RecordStore, 'db' | 'files' | 'lock'>, options: Fields = {}) =>
-  transaction(db, async (tx) => {
-    // Nothing changes between the statements.
-    await lock(tx);
-    return files.write(tx, options);
-  });

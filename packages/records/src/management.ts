@@ -10,12 +10,11 @@ import { type RequestLocals, sendErrors } from '@bay-booking/service/http/app';
 import { type ErrorRequestHandler, Router } from 'express';
 import { capital, changeRequestOf, recordEndpoints, withCommonParts } from './endpoints.ts';
 import { type EventSource, eventListSchema, eventsEndpoint } from './events.ts';
-import { schemasOf } from './file.ts';
-import { exportDocument, importDocument, type Operator, type RecordStore, RejectedImport } from './import.ts';
-import type { Fields } from './record.ts';
+import { exportDocument, type ImportStore, importDocument, RejectedImport } from './import.ts';
+import { type Fields, inputSchema, type Operator } from './record.ts';
 
 export interface ManagementOptions extends Pick<ApiOptions<Operator>, 'authorize' | 'check'> {
-  readonly store: RecordStore;
+  readonly store: ImportStore;
   readonly title: string;
   readonly summary: string;
   /** ISSUER or BASE_URL */
@@ -23,9 +22,8 @@ export interface ManagementOptions extends Pick<ApiOptions<Operator>, 'authorize
   readonly tokenUrl: string;
   readonly scope: string;
   readonly events: EventSource;
-  /** The parameters of an export, and what happens before it. */
+  /** The parameters of an export. */
   readonly exportQuery?: Readonly<Record<string, Schema>>;
-  readonly beforeExport?: (query: Fields, caller: Operator) => Promise<void>;
   /** The endpoints that only this service has, with the tag `Actions`. */
   readonly actions?: readonly Endpoint<Operator>[];
   readonly schemas?: Readonly<Record<string, Schema>>;
@@ -58,10 +56,10 @@ export function createManagement(options: ManagementOptions): Router {
     eventsEndpoint(store, options.events),
   ].map(withCommonParts);
   const components = Object.fromEntries(
-    kinds.flatMap((kind) => {
-      const { record, body } = schemasOf(kind);
-      return Object.entries({ [capital(kind.name)]: record, [`Put${capital(kind.name)}`]: body });
-    }),
+    kinds.flatMap((kind) => [
+      [capital(kind.name), kind.schema],
+      [`Put${capital(kind.name)}`, inputSchema(kind, kind.key)],
+    ]),
   );
   const document = openApiDocument({
     info: {
@@ -107,8 +105,7 @@ export function createManagement(options: ManagementOptions): Router {
   return createRouter(endpoints, document, options);
 }
 
-function fileEndpoints(options: ManagementOptions): readonly Endpoint<Operator>[] {
-  const { store, exportQuery = {}, beforeExport } = options;
+function fileEndpoints({ store, exportQuery = {} }: ManagementOptions): readonly Endpoint<Operator>[] {
   const { schema, example } = store.files;
   return [
     defineEndpoint({
@@ -121,10 +118,7 @@ function fileEndpoints(options: ManagementOptions): readonly Endpoint<Operator>[
       description: 'An import file with every record. Importing it changes nothing.',
       query: { type: 'object', properties: exportQuery } as Schema,
       success: { status: 200, description: 'The import file.', schema, example },
-      handle: async ({ query, caller }) => {
-        await beforeExport?.(query as Fields, caller);
-        return { status: 200, body: await exportDocument(store, query as Fields) };
-      },
+      handle: ({ query, caller }) => exportDocument(store, query as Fields, caller),
     }),
     defineEndpoint({
       operationId: 'importFile',

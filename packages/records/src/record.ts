@@ -1,12 +1,27 @@
-// Defines records, which operators create and change with an import file, a PUT or a command (docs/import.md), and the
-// errors of the management APIs.
+// Defines records, which operators create and change with an import file, a PUT or a command (docs/import.md), the
+// transaction of such a change, and the errors of the management APIs.
 import { isDeepStrictEqual } from 'node:util';
-import type { Schema } from '@bay-booking/common/endpoint';
+import type { EndpointResponse, Schema } from '@bay-booking/common/endpoint';
 import { createErrors, type DocumentedError } from '@bay-booking/common/errors';
 import { generalErrors, hasHeader, hasPathParameter } from '@bay-booking/common/general-errors';
+import type { MakeLink } from '@bay-booking/common/links';
 import type { PageRequest } from '@bay-booking/common/page';
-import { atPointer, type PointerError } from '@bay-booking/common/validation';
-import { type Queryable, query, type Transaction } from '@bay-booking/service/database/database';
+import { atPointer, type Formats, isObject, type PointerError } from '@bay-booking/common/validation';
+import {
+  type Database,
+  type Queryable,
+  query,
+  Rollback,
+  type Transaction,
+  transaction,
+} from '@bay-booking/service/database/database';
+import {
+  checkUnused,
+  createIdempotency,
+  type KeyedRequest,
+  newResponse,
+  storeResponse,
+} from '@bay-booking/service/idempotency';
 import { createFilteredList, type FilteredStatement } from '@bay-booking/service/page-statements';
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -105,6 +120,20 @@ export interface RecordKind<R extends object = object, Outcome extends RecordOut
   remove(tx: Transaction, record: R, context: ChangeContext): Promise<PointerError | undefined>;
 }
 
+/** The schema of what operators write. `omitted` are fields that it may leave out because the record has them anyway. */
+export function inputSchema({ schema, optional = [] }: RecordKind, ...omitted: readonly string[]) {
+  const required = schema.required as readonly string[];
+  return { ...schema, required: required.filter((name) => ![...optional, ...omitted].includes(name)) };
+}
+
+/** The record with undefined in place of the fields that have problems, so that `prepare` judges its other fields too. */
+export function withoutInvalid(record: Fields, pointer: string, problems: readonly PointerError[]): Fields {
+  if (problems.length === 0) return record;
+  const names = problems.map(({ path }) => path.slice(pointer.length).split('/')[1] ?? '');
+  const invalid = names.map((name) => [name.replaceAll('~1', '/').replaceAll('~0', '~'), undefined]);
+  return { ...record, ...Object.fromEntries(invalid) };
+}
+
 /** Compares a record with the stored one. */
 export function outcomeOf<R extends object>(
   before: Stored<R> | undefined,
@@ -174,6 +203,90 @@ export function createRepetitionFinder() {
     return [];
   };
 }
+
+/** The records of a service, and what their changes need. */
+export interface RecordStore {
+  readonly db: Database;
+  readonly link: MakeLink;
+  /** In the order of writing: each kind before that of the records inside it. */
+  readonly kinds: readonly RecordKind[];
+  readonly formats: Formats;
+  readonly errors: ManagementErrors;
+  /** One transaction at a time changes records, so that events become visible in the order of their numbers. */
+  readonly lock: (tx: Transaction) => Promise<unknown>;
+  /** Gets the events of a change after the commit. */
+  readonly onCommit: (events: readonly RecordEvent[], request: ChangeRequest) => void;
+  /** Stores the events of an export. */
+  readonly auditExport?: (tx: Transaction, options: Fields, context: ChangeContext) => Promise<void>;
+}
+
+/** Who calls a management API. */
+export interface Operator {
+  readonly clientId: string;
+  readonly subject?: string | null;
+}
+
+/** `clientId` may be the name of a command, such as `import`. */
+export interface ChangeRequest extends Operator {
+  /** Undefined for a command. */
+  readonly requestId?: string;
+  readonly dryRun: boolean;
+  /** Only a POST has one. Undefined for a dry run, which stores no response. */
+  readonly key?: KeyedRequest | undefined;
+}
+
+type Work = (tx: Transaction, context: ChangeContext) => Promise<EndpointResponse>;
+
+/**
+ * Makes one change. A dry run and a repeated request have no events.
+ * @throws {ApiError} 422 if the key was used before with another request
+ */
+export const change = (store: RecordStore, request: ChangeRequest, work: Work): Promise<EndpointResponse> =>
+  once(store, request, () => commit(store, request, work));
+
+export const once = (
+  { db, errors }: RecordStore,
+  { key }: ChangeRequest,
+  work: () => Promise<EndpointResponse>,
+): Promise<EndpointResponse> => createIdempotency(db, errors).once(key, { now: new Date() }, work);
+
+/** Only an import `isLong`. */
+export async function commit(
+  { db, lock, onCommit }: RecordStore,
+  request: ChangeRequest,
+  work: Work,
+  isLong = false,
+): Promise<EndpointResponse> {
+  const { clientId, dryRun, key } = request;
+  const now = new Date();
+  let committed: readonly RecordEvent[] = [];
+  const response = await transaction(db, async (tx) => {
+    if (isLong) await query(tx, allowLongTransaction);
+    await lock(tx);
+    await checkUnused(tx, key, now);
+    const events: RecordEvent[] = [];
+    const done = await work(tx, { clientId, events });
+    if (dryRun) throw new Rollback(done);
+    // The key belongs to no facility.
+    const stored = { facilityId: '', createdAt: now.toISOString() };
+    await storeResponse(tx, newResponse(key, withoutSecret(done)), stored);
+    committed = events;
+    return done;
+  });
+  if (!dryRun) onCommit(committed, request);
+  return response;
+}
+
+/** A secret is shown once, also to a request that is repeated. */
+const withoutSecret = ({ body, ...response }: EndpointResponse): EndpointResponse => ({
+  ...response,
+  body: isObject(body) && 'client_secret' in body ? { ...body, client_secret: null } : body,
+});
+
+/** The limits of infra/postgres/service.sql are for requests. PostgreSQL 16 and older have no `transaction_timeout`. */
+const allowLongTransaction = `select set_config(name, value, true) from (values ('transaction_timeout', '0'),
+  ('statement_timeout', '60s'), ('lock_timeout', '60s'), ('idle_in_transaction_session_timeout', '60s'))
+  setting (name, value) where exists (select from pg_settings s where s.name = setting.name)`;
 
 const { ERR00003, ERR00401, ERR00403, ERR00405, ERR00406, ERR00409, ERR00415, ERR00500, ERR00503 } = generalErrors;
 const withBody = 'endpoints with a body';

@@ -4,9 +4,8 @@ import { exportFile } from '@bay-booking/records/commands';
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { commandArguments, runCommand } from '@bay-booking/service/lifecycle';
 import { withDatabase } from '@bay-booking/service/with-database';
-import { storeEvents } from '../audit/store.ts';
 import { migrationsDirectory } from '../config.ts';
-import { createAccountRecords, credentialsExported } from '../management/management.ts';
+import { createAccountRecords } from '../management/management.ts';
 
 const withHashesOption = '--credentials=hashed';
 
@@ -16,7 +15,6 @@ runCommand(async () => {
   const [file] = commandArguments(usage, { most: 1, options: [withHashesOption] });
   const { url } = readConfig(process.env, { url: mandatory('DATABASE_URL', postgresUrl) });
   await withDatabase({ url, applicationName: 'auth export', migrationsDirectory }, async (db) => {
-    if (withHashes) await storeEvents(db, [{ ...credentialsExported, detail: { operator: 'export' } }]);
     // The export validates nothing.
     const settings = { issuer: 'http://localhost', isDevelopment: false, outboundAllowNetworks: [], scopeBase: '' };
     const store = await createAccountRecords(db, { ...settings, encryptionKeys: undefined });

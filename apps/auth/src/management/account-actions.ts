@@ -1,6 +1,6 @@
 // Describes and handles what operators do to accounts besides changing their records.
 import type { Endpoint } from '@bay-booking/common/endpoint';
-import type { Operator, RecordStore } from '@bay-booking/records/import';
+import type { Operator, RecordStore } from '@bay-booking/records/record';
 import type { Transaction } from '@bay-booking/service/database/database';
 import { emailAddressOf } from '../accounts/account-emails.ts';
 import { endEverything } from '../accounts/end-access-store.ts';

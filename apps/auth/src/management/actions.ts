@@ -3,8 +3,7 @@ import type { Endpoint, EndpointRequest } from '@bay-booking/common/endpoint';
 import { retryAfterHeader } from '@bay-booking/common/general-errors';
 import { textSchema } from '@bay-booking/common/text';
 import { changeRequestOf } from '@bay-booking/records/endpoints';
-import { change, type Operator, type RecordStore } from '@bay-booking/records/import';
-import { createManagementErrors } from '@bay-booking/records/record';
+import { change, createManagementErrors, type Operator, type RecordStore } from '@bay-booking/records/record';
 import type { Transaction } from '@bay-booking/service/database/database';
 import { type AuditEvent, storeOperatorEvents } from '../audit/store.ts';
 

@@ -2,7 +2,7 @@
 import { type Endpoint, responseSchema } from '@bay-booking/common/endpoint';
 import { textSchema } from '@bay-booking/common/text';
 import { listEndpoint } from '@bay-booking/records/endpoints';
-import type { Operator, RecordStore } from '@bay-booking/records/import';
+import type { Operator, RecordStore } from '@bay-booking/records/record';
 import { accessLevels, usesSecret } from '../clients/metadata.ts';
 import { findDisabledEverywhere, listTokens, revokeToken } from '../clients/personal-access-token-store.ts';
 import { newClientSecret, rotateSecret, selectClients } from '../clients/store.ts';

@@ -3,7 +3,7 @@ import { type Endpoint, responseSchema } from '@bay-booking/common/endpoint';
 import { textSchema } from '@bay-booking/common/text';
 import { atPointer } from '@bay-booking/common/validation';
 import { listEndpoint } from '@bay-booking/records/endpoints';
-import type { Operator, RecordStore } from '@bay-booking/records/import';
+import type { Operator, RecordStore } from '@bay-booking/records/record';
 import { isEmailAddress } from '../accounts/field-rules.ts';
 import { facilityKind } from '../facilities/record.ts';
 import { listInvitations, withdrawInvitation } from '../portal/invitations/invitation-store.ts';

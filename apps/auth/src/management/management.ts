@@ -4,8 +4,9 @@ import { formats } from '@bay-booking/common/date-times';
 import { linksBelow } from '@bay-booking/common/links';
 import { atPointer } from '@bay-booking/common/validation';
 import { createImportFiles } from '@bay-booking/records/file';
-import { change, type Operator, type RecordStore } from '@bay-booking/records/import';
+import type { ImportStore } from '@bay-booking/records/import';
 import { createManagement } from '@bay-booking/records/management';
+import type { Operator, RecordStore } from '@bay-booking/records/record';
 import type { Database } from '@bay-booking/service/database/database';
 import { sendErrors } from '@bay-booking/service/http/app';
 import type { Request, Router } from 'express';
@@ -38,7 +39,7 @@ export async function createAccountRecords(
   db: Database,
   settings: RecordSettings,
   onCommit: (events: readonly AuditEvent[]) => void = () => {},
-): Promise<RecordStore> {
+): Promise<ImportStore> {
   const { issuer, isDevelopment, outboundAllowNetworks: allowNetworks, scopeBase, encryptionKeys } = settings;
   const validator = await createClientValidator({ issuer, isDevelopment, allowNetworks });
   const client = createClientKind(createScopeTable(scopeBase), validator);
@@ -46,16 +47,19 @@ export async function createAccountRecords(
     credentials: createAccountCredentials(encryptionKeys),
     deleteAccount: deleteAccountWithin,
   });
-  const kinds = [facilityKind, account, client];
-  return {
+  const store: RecordStore = {
     db,
     link: linksBelow(issuer),
     errors: accountErrors,
-    kinds,
-    files: createImportFiles(kinds, { ...formats, ...credentialFormats }),
+    kinds: [facilityKind, account, client],
+    formats: { ...formats, ...credentialFormats },
     lock: lockRecords,
     onCommit,
+    auditExport: async (tx, { credentials }, context) => {
+      if (credentials === 'hashed') await storeOperatorEvents(tx, context, [{ kind: 'credentials.exported' }]);
+    },
   };
+  return { ...store, files: createImportFiles(store) };
 }
 
 /** Returns a function that throws an ApiError with 401 or 403. */
@@ -69,9 +73,6 @@ const createAuthorize =
     const code = error.status === 403 ? 'ERR00403' : 'ERR00401';
     throw accountErrors.apiError(code, { headers: challengeOf(issuer, error) });
   };
-
-/** The audit event of an export with hashes and factors. */
-export const credentialsExported: AuditEvent = { kind: 'credentials.exported' };
 
 /** Uses the error envelope of the management API for its paths. */
 export const rejectOperator =
@@ -109,14 +110,6 @@ export async function createAccountManagement(options: {
     events: operatorEvents,
     exportQuery: {
       credentials: { enum: ['hashed'], description: 'Adds hashes of passwords and secrets, and second factors.' },
-    },
-    // Before the credentials leave, so that no export is missing in the audit trail.
-    beforeExport: async ({ credentials }, { clientId }) => {
-      if (credentials !== 'hashed') return;
-      await change(store, { clientId, dryRun: false }, async (tx, context) => {
-        await storeOperatorEvents(tx, context, [credentialsExported]);
-        return { status: 204 };
-      });
     },
     actions: [
       ...clientActions(store, services),

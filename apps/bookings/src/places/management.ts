@@ -2,8 +2,8 @@
 import { type Endpoint, endpointDefiner, responseSchema } from '@bay-booking/common/endpoint';
 import type { MakeLink } from '@bay-booking/common/links';
 import { isText } from '@bay-booking/common/text';
-import type { Operator, RecordStore } from '@bay-booking/records/import';
 import { createManagement } from '@bay-booking/records/management';
+import type { Operator, RecordStore } from '@bay-booking/records/record';
 import type { Database } from '@bay-booking/service/database/database';
 import type { Router } from 'express';
 import type { AuditLog } from '../audit-log.ts';

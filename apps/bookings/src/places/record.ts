@@ -7,12 +7,13 @@ import type { MakeLink } from '@bay-booking/common/links';
 import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import { atPointer } from '@bay-booking/common/validation';
 import { createImportFiles } from '@bay-booking/records/file';
-import type { RecordStore } from '@bay-booking/records/import';
+import type { ImportStore } from '@bay-booking/records/import';
 import {
   createManagementErrors,
   createRepetitionFinder,
   outcomeOf,
   type RecordKind,
+  type RecordStore,
 } from '@bay-booking/records/record';
 import { type Database, query, send } from '@bay-booking/service/database/database';
 import type { FromSchema } from 'json-schema-to-ts';
@@ -48,15 +49,14 @@ const errors = createManagementErrors({
   PLACE00003: { status: 409, description: 'The facility still has locations.', appliesTo: ['deleteFacility'] },
 });
 
-export function createPlaceRecords(db: Database, link: MakeLink, audit: AuditLog): RecordStore {
+export function createPlaceRecords(db: Database, link: MakeLink, audit: AuditLog): ImportStore {
   const hrefOf = (path: string): string => link('GET', path).href;
-  const kinds = [facilityKind, locationKind(hrefOf), bayKind(hrefOf)];
-  return {
+  const store: RecordStore = {
     db,
     link,
-    kinds,
     errors,
-    files: createImportFiles(kinds, formats, ['facilities']),
+    kinds: [facilityKind, locationKind(hrefOf), bayKind(hrefOf)],
+    formats,
     lock: lockPlacesOfService,
     onCommit: (events, { clientId, subject = null, requestId }) => {
       if (events.length === 0) return;
@@ -65,6 +65,7 @@ export function createPlaceRecords(db: Database, link: MakeLink, audit: AuditLog
       audit({ caller, ...(requestId && { requestId }) }, { action: 'import', facilityIds, target: null });
     },
   };
+  return { ...store, files: createImportFiles(store, ['facilities']) };
 }
 
 const facilityId = { ...textSchema, description: 'Facility ID.' } as const;

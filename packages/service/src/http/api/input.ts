@@ -5,11 +5,10 @@ import type { ApiErrors } from '@bay-booking/common/errors';
 import { convertQuery, findUnknownParameters, parametersOf, readQueryString } from '@bay-booking/common/query-string';
 import {
   atPointer,
-  createCompiler,
+  createPointerValidator,
   createValidator,
   type Formats,
   isObject,
-  pointerErrorsOf,
   type Validate,
   type ValidationError,
 } from '@bay-booking/common/validation';
@@ -101,10 +100,10 @@ export function createInputReaders({ errors, formats, reading }: InputOptions) {
 }
 
 function createStrictValidator(formats: Formats): (schema: object) => Validate {
-  const compile = createCompiler(formats);
+  const compile = createPointerValidator(formats);
   return (schema) => {
-    const check = compile(schema);
-    return (value) => ({ value, validationErrors: pointerErrorsOf(check(value)) });
+    const findErrors = compile(schema);
+    return (value) => ({ value, validationErrors: findErrors(value) });
   };
 }
 
