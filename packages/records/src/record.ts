@@ -120,13 +120,13 @@ export interface RecordKind<R extends object = object, Outcome extends RecordOut
   remove(tx: Transaction, record: R, context: ChangeContext): Promise<PointerError | undefined>;
 }
 
-/** The schema of what operators write. `omitted` are fields that it may leave out because the record has them anyway. */
+/** The schema of what operators write. They may leave out the fields `omitted`, which the record gets anyway. */
 export function inputSchema({ schema, optional = [] }: RecordKind, ...omitted: readonly string[]) {
   const required = schema.required as readonly string[];
   return { ...schema, required: required.filter((name) => ![...optional, ...omitted].includes(name)) };
 }
 
-/** The record with undefined in place of the fields that have problems, so that `prepare` judges its other fields too. */
+/** The record with undefined in place of the fields that have problems, so that its other fields are judged too. */
 export function withoutInvalid(record: Fields, pointer: string, problems: readonly PointerError[]): Fields {
   if (problems.length === 0) return record;
   const names = problems.map(({ path }) => path.slice(pointer.length).split('/')[1] ?? '');
