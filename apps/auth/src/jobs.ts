@@ -2,7 +2,7 @@
 import type { Database } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { startLoop } from '@bay-booking/service/periodic';
-import { eraseLateEvents } from './account-pages/deletion-store.ts';
+import { eraseLateEvents } from './accounts/deletion-store.ts';
 import { deleteExpiredRows } from './cleanup-store.ts';
 import { sendExpiryReminders } from './clients/expiry-reminder-store.ts';
 import type { Mailer } from './outbox/mailer.ts';

@@ -1,10 +1,10 @@
 // Serves the pages where users export and delete their account.
 import { type Response, Router } from 'express';
+import { deleteAccount } from '../accounts/deletion-store.ts';
 import { findSolelyOwned, type OwnedFacility } from '../facilities/membership-store.ts';
 import type { SignedInHandler } from '../html/site.ts';
 import type { PageServices } from '../services.ts';
-import { deleteAccount } from './deletion-store.ts';
-import { exportAccount } from './export-store.ts';
+import { readPersonalData } from './personal-data-store.ts';
 
 const accountLinks = [{ href: '/account', text: 'Your account' }];
 
@@ -13,7 +13,7 @@ export function accountDataRoutes({ site, sessions, audit, db, outbox, facilityE
 
   const sendExport: SignedInHandler = async (request, response, { account }) => {
     await audit.flush();
-    const data = await exportAccount(db, account.id);
+    const data = await readPersonalData(db, account.id);
     audit.record({ kind: 'account.exported', accountId: account.id, address: request.ip });
     response.set({ 'Cache-Control': 'no-store', 'Content-Disposition': 'attachment; filename="account.json"' });
     response.type('json').send(JSON.stringify(data, null, 2));

@@ -1,10 +1,10 @@
 // Serves the page "Your account" and the forms with which users change their own account.
 import { type Response, Router } from 'express';
-import { validateName } from '../accounts/field-rules.ts';
 import { mayLinkIdentities } from '../accounts/social-identity-store.ts';
 import { type FormError, field, idField } from '../html/forms.ts';
 import type { SignedIn } from '../html/signed-in.ts';
 import type { SignedInHandler } from '../html/site.ts';
+import { validateName } from '../input/field-rules.ts';
 import type { SocialRoutes } from '../interaction/sign-in/social-routes.ts';
 import type { PageServices } from '../services.ts';
 import { otherPurposes } from '../social/store.ts';

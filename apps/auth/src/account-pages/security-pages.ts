@@ -1,7 +1,6 @@
 // Serves the page "Sign-in security", where users set up and remove passkeys, an authenticator app and recovery codes.
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { endEverything } from '../accounts/end-access-store.ts';
-import { validateName } from '../accounts/field-rules.ts';
 import { hasUnconfirmedAddress } from '../accounts/store.ts';
 import { createRecoveryCodes } from '../factors/codes.ts';
 import { maxPasskeys, type RemovedFactor } from '../factors/store.ts';
@@ -9,6 +8,7 @@ import { type FormError, field, idField, queryText, rawField, textOfKey } from '
 import { securityPath as path } from '../html/local-path.ts';
 import { missingProofPath, type SignedIn } from '../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../html/site.ts';
+import { validateName } from '../input/field-rules.ts';
 import type { PageServices } from '../services.ts';
 import { type CompleteSetUp, createAuthenticatorSetUp, returnPathOf, withReturn } from './authenticator-set-up.ts';
 import { describeBrowser } from './browser-name.ts';

@@ -6,10 +6,11 @@ import { createRepetitionFinder, outcomeOf, type RecordKind, type RecordOutcome 
 import type { Queryable, Transaction } from '@bay-booking/service/database/database';
 import pLimit from 'p-limit';
 import { type AuditEvent, findDeleted, findMissing, skipped, storeOperatorEvents } from '../audit/store.ts';
-import { findWithoutOwner, lockMembers, type OwnedFacility, writeMemberships } from '../facilities/membership-store.ts';
+import { findWithoutOwner, lockMembers, writeMemberships } from '../facilities/membership-store.ts';
+import { isEmailAddress } from '../input/field-rules.ts';
 import { canonicalName, lookalikeIn, readName } from '../input/username.ts';
+import { deleteAccountWithin } from './deletion-store.ts';
 import { endAccess } from './end-access-store.ts';
-import { isEmailAddress } from './field-rules.ts';
 import { validateNewPassword } from './password-policy.ts';
 import { hashPassword, verifyPassword } from './passwords.ts';
 import {
@@ -39,21 +40,10 @@ export interface AccountCredentials {
   readonly write: (tx: Transaction, account: AccountInput, options: { readonly isNew: boolean }) => Promise<void>;
 }
 
-export interface AccountServices {
-  readonly credentials: AccountCredentials;
-  readonly deleteAccount: (
-    tx: Transaction,
-    id: string,
-  ) => Promise<string | { readonly facilities: readonly OwnedFacility[] }>;
-}
-
 /** `record` is as given, and `account` as it is stored. */
 type AccountOutcome = RecordOutcome<AccountInput> & { readonly record: AccountInput; readonly account: AccountRow };
 
-export function createAccountKind({
-  credentials,
-  deleteAccount,
-}: AccountServices): RecordKind<AccountInput, AccountOutcome> {
+export function createAccountKind(credentials: AccountCredentials): RecordKind<AccountInput, AccountOutcome> {
   const reads = createAccountReads(credentials.column);
   return {
     name: 'account',
@@ -165,7 +155,7 @@ export function createAccountKind({
     },
 
     async remove(tx, { id }, context) {
-      const outcome = await deleteAccount(tx, id);
+      const outcome = await deleteAccountWithin(tx, id);
       if (typeof outcome === 'object') return noOwner('', outcome.facilities[0]?.id ?? '');
       await storeOperatorEvents(tx, context, [{ kind: 'account.deleted', accountId: id }]);
       return undefined;

@@ -3,7 +3,7 @@
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
 import { commandArguments, runCommand } from '@bay-booking/service/lifecycle';
 import { withDatabase } from '@bay-booking/service/with-database';
-import { deleteAccount } from '../account-pages/deletion-store.ts';
+import { deleteAccount } from '../accounts/deletion-store.ts';
 import { storeEvents } from '../audit/store.ts';
 
 runCommand(async () => {

@@ -1,7 +1,7 @@
 // Tests that all spellings of a user name have one form.
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { isEmailAddress } from '../accounts/field-rules.ts';
+import { isEmailAddress } from './field-rules.ts';
 import { canonicalName, lookalikeIn, readName } from './username.ts';
 
 test.each([

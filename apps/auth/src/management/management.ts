@@ -10,7 +10,6 @@ import type { Operator, RecordStore } from '@bay-booking/records/record';
 import type { Database } from '@bay-booking/service/database/database';
 import { sendErrors } from '@bay-booking/service/http/app';
 import type { Request, Router } from 'express';
-import { deleteAccountWithin } from '../account-pages/deletion-store.ts';
 import { createAccountKind } from '../accounts/record.ts';
 import type { Audit } from '../audit/audit.ts';
 import { type AuditEvent, lockRecords, operatorEvents, storeOperatorEvents } from '../audit/store.ts';
@@ -43,10 +42,7 @@ export async function createAccountRecords(
   const { issuer, isDevelopment, outboundAllowNetworks: allowNetworks, scopeBase, encryptionKeys } = settings;
   const validator = await createClientValidator({ issuer, isDevelopment, allowNetworks });
   const client = createClientKind(createScopeTable(scopeBase), validator);
-  const account = createAccountKind({
-    credentials: createAccountCredentials(encryptionKeys),
-    deleteAccount: deleteAccountWithin,
-  });
+  const account = createAccountKind(createAccountCredentials(encryptionKeys));
   const store: RecordStore = {
     db,
     link: linksBelow(issuer),

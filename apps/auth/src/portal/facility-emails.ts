@@ -2,11 +2,11 @@
 import type { Database, Queryable } from '@bay-booking/service/database/database';
 import type { Logger } from '@bay-booking/service/logging';
 import { emailAddressOf, nameInEmail } from '../accounts/account-emails.ts';
-import { isEmailAddress } from '../accounts/field-rules.ts';
 import type { AuditEvent } from '../audit/store.ts';
 import type { AuthConfig } from '../config.ts';
 import type { UsageLimit } from '../guard/usage-limit.ts';
 import { formatTime } from '../html/time-format.ts';
+import { isEmailAddress } from '../input/field-rules.ts';
 import { accountDeletedEmail, composeEmail, isSafeInEmail } from '../outbox/email-templates.ts';
 import type { Mailer } from '../outbox/mailer.ts';
 import { describeEvent, nameWithoutAccount } from './facility/event-descriptions.ts';

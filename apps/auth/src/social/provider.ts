@@ -1,7 +1,7 @@
 // Defines the interface of a social provider, and of a type of providers in types/, and checks the profile of a user.
 import { isText } from '@bay-booking/common/text';
-import { isEmailAddress, validateName } from '../accounts/field-rules.ts';
 import type { SocialIdentity } from '../accounts/social-identity-store.ts';
+import { isEmailAddress, validateName } from '../input/field-rules.ts';
 
 /** The settings that all types of providers have. Each type has further settings. */
 export interface CommonSettings {

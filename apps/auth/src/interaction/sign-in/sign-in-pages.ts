@@ -3,7 +3,6 @@
 // The response to a failed sign-in does not reveal whether the account exists (docs/behaviour-auth.md, "Sign-in
 // protection").
 import { type Request, type RequestHandler, type Response, Router } from 'express';
-import { validateEmailAddress, validateName } from '../../accounts/field-rules.ts';
 import { validatePasswordLength } from '../../accounts/password-policy.ts';
 import { type Account, rolesOfNewUser } from '../../accounts/store.ts';
 import {
@@ -19,6 +18,7 @@ import {
 import { hashNewPassword } from '../../html/new-password.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState } from '../../html/site.ts';
+import { validateEmailAddress, validateName } from '../../input/field-rules.ts';
 import { readName } from '../../input/username.ts';
 import type { PageServices } from '../../services.ts';
 import type { FindSignInContext, SignInContext } from './sign-in-context.ts';

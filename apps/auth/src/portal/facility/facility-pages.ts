@@ -1,10 +1,10 @@
 // Serves the page of a facility with its service accounts, team and open invitations, and the form to invite members
 // (specification, "Bookings API access", step 1).
 import { type Response, Router } from 'express';
-import { validateEmailAddress } from '../../accounts/field-rules.ts';
 import { describeRole, roleNames } from '../../facilities/roles.ts';
 import { type FormError, field, queryText, setRetryAfterAndExplain, textOfKey } from '../../html/forms.ts';
 import type { FormState } from '../../html/site.ts';
+import { validateEmailAddress } from '../../input/field-rules.ts';
 import { readName } from '../../input/username.ts';
 import { type InvitationError, maxMembers } from '../invitations/invitation-store.ts';
 import type { Member } from '../members/member-store.ts';

@@ -1,7 +1,6 @@
 // Serves the pages that the link of an invitation opens. A new user chooses a name and a password. A user with an
 // account signs in and accepts.
 import { type Request, type Response, Router } from 'express';
-import { validateName } from '../../accounts/field-rules.ts';
 import { validatePasswordLength } from '../../accounts/password-policy.ts';
 import type { Account } from '../../accounts/store.ts';
 import { describeRole, roleNames } from '../../facilities/roles.ts';
@@ -9,6 +8,7 @@ import { field, fieldErrors, queryText, rawField } from '../../html/forms.ts';
 import { signInPath } from '../../html/local-path.ts';
 import { hashNewPassword } from '../../html/new-password.ts';
 import type { FormState } from '../../html/site.ts';
+import { validateName } from '../../input/field-rules.ts';
 import { canonicalName } from '../../input/username.ts';
 import type { PortalServices } from '../page.ts';
 import { accountKindFor } from '../rules.ts';

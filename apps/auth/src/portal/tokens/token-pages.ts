@@ -2,13 +2,13 @@
 // token (specification, "Bookings API access", step 2).
 import { randomToken } from '@bay-booking/service/secret-box';
 import { type Response, Router } from 'express';
-import { validateName } from '../../accounts/field-rules.ts';
 import { accessLevels, type TokenAccess } from '../../clients/metadata.ts';
 import { maxActiveTokens } from '../../clients/personal-access-token-store.ts';
 import { roleNames } from '../../facilities/roles.ts';
 import { type FormError, field, fieldErrors, fields, queryText, textOfKey } from '../../html/forms.ts';
 import type { SignedIn } from '../../html/signed-in.ts';
 import type { FormState, SignedInHandler } from '../../html/site.ts';
+import { validateName } from '../../input/field-rules.ts';
 import type { FacilityOfAccount } from '../members/member-store.ts';
 import { actorOf, type PortalServices, timeZoneOf, withInput } from '../page.ts';
 import type { SecretPage } from './secret-page.ts';

@@ -1,4 +1,4 @@
-// Reads what is stored about an account, for the page that exports it.
+// Reads what is stored about a person, who can download it.
 import { type Database, query, queryOne } from '@bay-booking/service/database/database';
 
 /** Each list has only the newest entries, up to this number. */
@@ -28,7 +28,7 @@ const sections = {
       from audit_event where account_id = $1 order by at desc`,
 };
 
-export async function exportAccount(db: Database, id: string) {
+export async function readPersonalData(db: Database, id: string) {
   const account = await queryOne(
     db,
     `select id, username, name, email, email_verified as "emailVerified", kind, roles, created_at as "createdAt",

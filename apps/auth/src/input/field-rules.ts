@@ -1,6 +1,6 @@
 // Validates names and e-mail addresses in forms and import files.
 import { hasFormat, isInvisible } from '@bay-booking/common/text';
-import { lookalikeIn, readName } from '../input/username.ts';
+import { lookalikeIn, readName } from './username.ts';
 
 const maxNameLength = 100;
 

@@ -1,10 +1,10 @@
 // Deletes an account with everything that names the person, also in the audit trail, the outbox and invitations.
 import { type Database, type Queryable, query, queryOne, transaction } from '@bay-booking/service/database/database';
-import { endEverything } from '../accounts/end-access-store.ts';
-import type { Account } from '../accounts/store.ts';
 import { type AuditEvent, storeEvents } from '../audit/store.ts';
 import { findSolelyOwned, lockMembers, type OwnedFacility } from '../facilities/membership-store.ts';
 import { canonicalName } from '../input/username.ts';
+import { endEverything } from './end-access-store.ts';
+import type { Account } from './store.ts';
 
 /** `facilities` would be left without an owner. */
 export type Deletion = 'deleted' | 'not-found' | { readonly facilities: readonly OwnedFacility[] };
