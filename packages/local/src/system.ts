@@ -168,8 +168,15 @@ async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<un
   await runToEnd({ ...asOwner, args: ['src/commands/migrate.ts'] });
   // The demo is loaded first: its data must exist as soon as /health/ready returns 200.
   if (settings.hasDemo) {
-    await runToEnd({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings) });
-    if (app === 'bookings') await loadPast(urls.owner, new Date().toISOString());
+    const loadDemo = async () => {
+      await runToEnd({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings) });
+      if (app === 'bookings') await loadPast(urls.owner, new Date().toISOString());
+    };
+    // For example after a facility of the demo was deleted. Everything else works without the demo.
+    await loadDemo().catch(({ message }) => {
+      signal.throwIfAborted();
+      print(`the demo is not complete: ${message}. ${wayToNewDatabase(settings)}`);
+    });
   } else if (app === 'auth' && (await hasAccounts(urls.owner, readDemo(settings).accounts)))
     throw new Error('the database contains the demo of an earlier start: use another DATA_DIR or DATABASE_SERVER_URL');
   await mayStart;
