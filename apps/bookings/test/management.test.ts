@@ -574,4 +574,10 @@ test('the OpenAPI document describes every endpoint, and its schemas can be comp
   expect(isValid('ImportFile', (await manage('GET', 'export')).body)).toBe(true);
   expect(isValid('Facility', (await manage('GET', 'facilities/fac-north')).body)).toBe(true);
   expect(isValid('Events', (await manage('GET', 'audit')).body)).toBe(true);
+  for (const method of ['PUT', 'DELETE']) {
+    const dryRun = await manage(method, 'facilities/fac-north?dryRun=true', method === 'PUT' ? { body: {} } : {});
+    const { responses } = body.paths['/management/facilities/{id}'][method.toLowerCase()];
+    const { schema } = responses[dryRun.status].content['application/json'];
+    expect(ajv.validate(JSON.parse(JSON.stringify(schema).replaceAll('"#', '"document#')), dryRun.body)).toBe(true);
+  }
 });

@@ -4,8 +4,11 @@ import {
   type EndpointRequest,
   type EndpointResponse,
   endpointDefiner,
+  responseSchema,
   type Schema,
+  type SuccessDescription,
 } from '@bay-booking/common/endpoint';
+import { errorEnvelopeSchema } from '@bay-booking/common/errors';
 import { listEnvelope, listSchema, pageQuery, pathOfPage } from '@bay-booking/common/page';
 import { atPointer, createPointerValidator, type PointerError } from '@bay-booking/common/validation';
 import { contentHash, findFailedPrecondition } from '@bay-booking/service/http/etag';
@@ -219,6 +222,17 @@ function checkPreconditions(
   throw errors.apiError('ERR00412', { moreInfo: `${field}: ${reason}`, context: { field } });
 }
 
+export const dryRunSchema = responseSchema({
+  action: { enum: ['create', 'update', 'unchanged', 'delete', 'error'] },
+  errors: { ...errorEnvelopeSchema.properties.errors, minItems: 0, description: 'Empty unless action is error.' },
+});
+
+/** A dry run has status 200, whatever the status of the request itself is. */
+const withDryRun = (success: SuccessDescription): Partial<Endpoint> =>
+  success.status === 200
+    ? { success: { ...success, schema: { oneOf: [success.schema, dryRunSchema] } } }
+    : { otherSuccess: { status: 200, description: 'With `dryRun`: what would be done.', schema: dryRunSchema } };
+
 /** Adds the parameter of the path, and what every endpoint that changes something accepts. */
 export function withCommonParts(endpoint: Endpoint<Operator>): Endpoint<Operator> {
   const { query, headers, method, path } = endpoint;
@@ -234,6 +248,7 @@ export function withCommonParts(endpoint: Endpoint<Operator>): Endpoint<Operator
   const ofPost = method === 'POST' && {
     headers: { ...headers, 'Idempotency-Key': { description: idempotencyKey, schema: string } },
   };
-  const { describesDryRun = true } = endpoint;
-  return { ...endpoint, ...params, query: { type: 'object', properties }, describesDryRun, ...ofPost };
+  const { describesDryRun = true, success } = endpoint;
+  const documented = describesDryRun && withDryRun(success);
+  return { ...endpoint, ...params, query: { type: 'object', properties }, describesDryRun, ...ofPost, ...documented };
 }

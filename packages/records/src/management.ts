@@ -8,7 +8,7 @@ import { pageLinksSchema } from '@bay-booking/common/page';
 import { type ApiOptions, apiErrorOf, mountEndpoints } from '@bay-booking/service/http/api/router';
 import { type RequestLocals, sendErrors } from '@bay-booking/service/http/app';
 import { type ErrorRequestHandler, Router } from 'express';
-import { capital, changeRequestOf, recordEndpoints, withCommonParts } from './endpoints.ts';
+import { capital, changeRequestOf, dryRunSchema, recordEndpoints, withCommonParts } from './endpoints.ts';
 import { type EventSource, eventListSchema, eventsEndpoint } from './events.ts';
 import { exportDocument, type ImportStore, importDocument, RejectedImport } from './import.ts';
 import { type Fields, inputSchema, type Operator } from './record.ts';
@@ -34,15 +34,10 @@ const defineEndpoint = endpointDefiner<Operator>();
 const maxImportBytes = 10_000_000;
 const tag = 'Operations';
 
-const errors = { ...errorEnvelopeSchema.properties.errors, minItems: 0, description: 'Empty unless action is error.' };
-const dryRunSchema = responseSchema({
-  action: { enum: ['create', 'update', 'unchanged', 'delete', 'error'] },
-  errors,
-});
 const row = responseSchema({
   path: { type: 'string', description: 'The JSON Pointer of the record in the body.' },
   action: { enum: ['create', 'update', 'unchanged', 'error'] },
-  errors,
+  errors: dryRunSchema.properties.errors,
 });
 const importResultSchema = responseSchema({ entries: { type: 'array', items: row } });
 
