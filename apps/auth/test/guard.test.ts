@@ -138,24 +138,23 @@ describe('whether an account exists', () => {
 
   test('the response time of a failed sign-in does not reveal whether the account exists', async () => {
     const measure = async (name: string): Promise<number> => {
+      // After a lockout, no password would be verified.
+      await resetCounts();
       const started = performance.now();
-      await signInByGrant(name, 'wrong', '198.51.100.1');
+      expect(await signInByGrant(name, 'wrong', '198.51.100.1')).toMatchObject({ status: 400 });
       return performance.now() - started;
     };
     // The hashes of the test server's accounts are cheaper than those of the service.
     await server.load({ accounts: [{ id: 'acc-known', username: 'known@example.com', password: 'known-password' }] });
-    // The first request is slower than all others, so its time is not compared.
-    await measure('first@example.com');
-    const times = { known: [] as number[], unknown: [] as number[] };
-    const rounds = 12;
-    for (let round = 0; round < rounds; round += 1) {
-      times.known.push(await measure('known@example.com'));
-      times.unknown.push(await measure('nobody@example.com'));
+    // Other programs can only make a response slower, so the fastest ones are compared.
+    let [ofKnown, ofUnknown] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+    const ratio = () => Math.min(ofKnown, ofUnknown) / Math.max(ofKnown, ofUnknown);
+    for (let round = 0; round < 12 || (round < 60 && ratio() < 0.5); round += 1) {
+      ofKnown = Math.min(ofKnown, await measure('known@example.com'));
+      ofUnknown = Math.min(ofUnknown, await measure('nobody@example.com'));
     }
-    const medianOf = (measured: number[]) => measured.toSorted((a, b) => a - b)[rounds / 2] as number;
-    const [ofKnown, ofUnknown] = [medianOf(times.known), medianOf(times.unknown)];
     // Without the dummy hash (accounts/passwords.ts), the response for an unknown account would be much faster.
-    expect(Math.min(ofKnown, ofUnknown) / Math.max(ofKnown, ofUnknown)).toBeGreaterThan(0.5);
+    expect(ratio()).toBeGreaterThan(0.5);
   });
 
   test('the page for a password reset does not reveal whether an account exists', async () => {
