@@ -99,9 +99,10 @@ async function copyForAxe(page: Page): Promise<Page> {
   const copy = await opened;
   // A URL that differs from the previous one only in its fragment would not load the new content.
   const url = page.url().replace(/#.*/, '');
-  // The page is not requested again, because the server could return different content.
-  const respond = async (route: Route) => route.fulfill({ body: await page.content(), contentType: 'text/html' });
-  await copy.route(url, respond, { times: 1 });
+  // The page is not requested again, because the server could return different content. If the content were read by the
+  // handler of the route, an error there would leave `goto` waiting.
+  const body = await page.content();
+  await copy.route(url, (route: Route) => route.fulfill({ body, contentType: 'text/html' }), { times: 1 });
   await copy.goto(url, { waitUntil: 'load' });
   return copy;
 }
