@@ -222,7 +222,7 @@ function checkPreconditions(
   throw errors.apiError('ERR00412', { moreInfo: `${field}: ${reason}`, context: { field } });
 }
 
-export const dryRunSchema = responseSchema({
+export const dryRunResultSchema = responseSchema({
   action: { enum: ['create', 'update', 'unchanged', 'delete', 'error'] },
   errors: { ...errorEnvelopeSchema.properties.errors, minItems: 0, description: 'Empty unless action is error.' },
 });
@@ -230,8 +230,8 @@ export const dryRunSchema = responseSchema({
 /** A dry run has status 200, whatever the status of the request itself is. */
 const withDryRun = (success: SuccessDescription): Partial<Endpoint> =>
   success.status === 200
-    ? { success: { ...success, schema: { oneOf: [success.schema, dryRunSchema] } } }
-    : { otherSuccess: { status: 200, description: 'With `dryRun`: what would be done.', schema: dryRunSchema } };
+    ? { success: { ...success, schema: { oneOf: [success.schema, dryRunResultSchema] } } }
+    : { otherSuccess: { status: 200, description: 'With `dryRun`: what would be done.', schema: dryRunResultSchema } };
 
 /** Adds the parameter of the path, and what every endpoint that changes something accepts. */
 export function withCommonParts(endpoint: Endpoint<Operator>): Endpoint<Operator> {

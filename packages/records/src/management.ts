@@ -8,7 +8,7 @@ import { pageLinksSchema } from '@bay-booking/common/page';
 import { type ApiOptions, apiErrorOf, mountEndpoints } from '@bay-booking/service/http/api/router';
 import { type RequestLocals, sendErrors } from '@bay-booking/service/http/app';
 import { type ErrorRequestHandler, Router } from 'express';
-import { capital, changeRequestOf, dryRunSchema, recordEndpoints, withCommonParts } from './endpoints.ts';
+import { capital, changeRequestOf, dryRunResultSchema, recordEndpoints, withCommonParts } from './endpoints.ts';
 import { type EventSource, eventListSchema, eventsEndpoint } from './events.ts';
 import { exportDocument, type ImportStore, importDocument, RejectedImport } from './import.ts';
 import { type Fields, inputSchema, type Operator } from './record.ts';
@@ -37,7 +37,7 @@ const tag = 'Operations';
 const row = responseSchema({
   path: { type: 'string', description: 'The JSON Pointer of the record in the body.' },
   action: { enum: ['create', 'update', 'unchanged', 'error'] },
-  errors: dryRunSchema.properties.errors,
+  errors: dryRunResultSchema.properties.errors,
 });
 const importResultSchema = responseSchema({ entries: { type: 'array', items: row } });
 
@@ -79,7 +79,7 @@ export function createManagement(options: ManagementOptions): Router {
       ...components,
       ImportFile: store.files.schema,
       ImportResult: importResultSchema,
-      DryRun: dryRunSchema,
+      DryRun: dryRunResultSchema,
       Events: eventListSchema,
       Link: linkSchema,
       PageLinks: pageLinksSchema,
