@@ -210,7 +210,7 @@ test('a server that was lost with its disk is restored to the end of its archive
   const token = await getToken(auth.base);
   const load = startLoad([bookings.base], token, { workers: 4 });
   const backup = await backUpUnderLoad(load);
-  await waitForBookings(load, 200);
+  await waitForBookings(load, 60);
   const { status, refresh_token: refreshToken } = await signIn();
   expect(status).toBe(200);
 
@@ -218,7 +218,7 @@ test('a server that was lost with its disk is restored to the end of its archive
   const point = (await query('select clock_timestamp()::text as now')).rows[0].now;
   // Each of the four workers may have one request in progress.
   const maxAtPoint = load.acknowledged.size + 4;
-  await waitForBookings(load, 200);
+  await waitForBookings(load, 60);
   expect((await refresh(refreshToken)).status).toBe(200);
   const tokenOfNewKey = await rotateKeys(token);
   await load.stop();

@@ -4,7 +4,7 @@
 import type { ServerResponse } from 'node:http';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { eventually } from '@bay-booking/testkit/wait';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { callApi } from './support/api.ts';
 import { type BookingWriters, startBookingWriters } from './support/booking-writers.ts';
 import { runCommand } from './support/commands.ts';
@@ -23,7 +23,7 @@ const facilities = ['fac-north', 'fac-south'];
 
 const system = useFixture(startTestSystem);
 let token: string;
-let instances: Instance[];
+let instances: Instance[] = [];
 /** The addresses of the running instances. Writers and readers use this array, so a test can replace an address. */
 let bases: string[];
 let writers: BookingWriters | undefined;
@@ -37,18 +37,13 @@ beforeAll(async () => {
   const environment = { DATABASE_URL: system.database.ownerUrlOf('auth') };
   await runCommand('auth', environment, 'import.ts', JSON.stringify({ accounts }));
   token = await getToken((await system.startAuth()).base);
-});
-beforeEach(async () => {
   instances = await Promise.all([1, 2].map(() => system.startBookings(webhookEnvironment)));
   bases = instances.map(({ base }) => base);
 });
 afterEach(async () => {
   await writers?.stop();
   await Promise.all(readers.map((reader) => reader.stop()));
-  await Promise.all(instances.map((instance) => instance.stop('SIGKILL')));
-  writers = undefined;
-  readers = [];
-  await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
+  await Promise.all(receivers.map((receiver) => receiver.close()));
 });
 afterAll(printMeasurements);
 
@@ -152,17 +147,15 @@ function hasReceivedAll(expected: readonly string[], receiver: BookingReceiver):
 }
 
 async function killInstancesAndDatabase(): Promise<void> {
-  await waitForWrites(100);
-  await Promise.all([replace(0), replace(1)]);
-  await waitForWrites(100);
+  await waitForWrites(30);
   await system.database.kill();
   await system.database.start();
-  await waitForWrites(100);
+  await waitForWrites(30);
+  await Promise.all([replace(0), replace(1)]);
+  await waitForWrites(30);
   await system.database.stop();
   await system.database.start();
-  await waitForWrites(100);
-  await Promise.all([replace(0), replace(1)]);
-  await waitForWrites(100);
+  await waitForWrites(30);
 }
 
 /** Makes all pending deliveries due, because the delays between attempts are minutes and hours long. */

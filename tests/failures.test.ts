@@ -124,7 +124,7 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
 
     test('no acknowledged booking is lost when the database server is killed', async () => {
       const load = startBookingLoad([firstInstance.base, secondInstance.base], token);
-      await waitForBookings(load, 100);
+      await waitForBookings(load, 50);
       await database.kill();
       await database.start();
       const recovery = await timeUntil(canBook(firstInstance.base));
@@ -177,16 +177,6 @@ describe.each(engines)('on $engine', ({ engine, start, activity }) => {
   });
 
   describe('failures of an instance of bookings', () => {
-    test('when an instance is killed, another instance serves its requests', async () => {
-      const killed = await system.startBookings();
-      const load = startBookingLoad([killed.base, firstInstance.base], token);
-      await waitForBookings(load, 50);
-      await killed.stop('SIGKILL');
-      await waitForBookings(load, 50);
-      await stopLoadAndExpectNoLostOrDoubleBookings(database, load);
-      recordLoad(`${engine}: bookings killed`, load);
-    });
-
     test('on SIGTERM, an instance responds to every accepted request and then exits with code 0', async () => {
       const stopping = await system.startBookings();
       const load = startBookingLoad([stopping.base], token, { retry: false });

@@ -116,11 +116,11 @@ afterAll(() => previous?.remove());
       const target = writes() + count;
       return eventually(async () => writes() >= target);
     };
-    await waitForWrites(200);
+    await waitForWrites(60);
     // The paused webhook gets its events after the upgrade.
     const setWebhook = (state: string) => call('PUT', `/api/webhooks/${webhook.body.id}`, { url: receiver.url, state });
     expect((await setWebhook('paused')).status).toBe(200);
-    await waitForWrites(100);
+    await waitForWrites(40);
 
     const output = await runCommand('bookings', owner, 'migrate.ts');
     expect(output).toMatch(/migrations applied\n$|up to date\n$/);
@@ -129,9 +129,9 @@ afterAll(() => previous?.remove());
       addresses.splice(addresses.indexOf(oldInstance.base), 1);
       expect(await oldInstance.stop('SIGTERM')).toBe(0);
     }
-    await waitForWrites(200);
+    await waitForWrites(60);
     expect((await setWebhook('active')).status).toBe(200);
-    await waitForWrites(100);
+    await waitForWrites(40);
     await writers.stop();
     // `stop` reads the feed to its end.
     await reader.stop();

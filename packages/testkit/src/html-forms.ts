@@ -27,7 +27,7 @@ export interface Link {
 }
 
 /** Decodes `&amp;` last, so that `&amp;lt;` becomes the text `&lt;`. */
-const decodeEntities = (text: string): string =>
+export const decodeEntities = (text: string): string =>
   text
     .replaceAll('&lt;', '<')
     .replaceAll('&gt;', '>')

@@ -1,10 +1,13 @@
-// Tests failures of auth, and differences between the clocks of auth and bookings. Bookings must continue with the
-// public keys that it has cached, never return a 500, and recover without an operator. Failures of the JWKS endpoint
-// alone: apps/bookings/test/access-token.test.ts. FAULT_REPORT=1 prints the measurements.
+// Tests instances of auth that fail, stop, have other clocks or rotate their signing keys. Bookings must continue with
+// the public keys that it has cached, never return a 500, and recover without an operator. Failures of the JWKS
+// endpoint alone: apps/bookings/test/access-token.test.ts. FAULT_REPORT=1 prints the measurements.
+import { setTimeout as pause } from 'node:timers/promises';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { eventually } from '@bay-booking/testkit/wait';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { decodeProtectedHeader } from 'jose';
 import { book, nextBooking } from './support/booking-load.ts';
+import { keyEncryptionKey, runCommand } from './support/commands.ts';
 import type { Instance } from './support/instance.ts';
 import { printMeasurements, recordMeasurement, timeUntil } from './support/measurements.ts';
 import { bookOnce, getToken, skewedClock, startTestSystem } from './support/test-system.ts';
@@ -92,4 +95,42 @@ describe('an instance of auth stops', () => {
     expect(await bookOnce(bookings.base, issuedAhead)).toBe(201);
     recordMeasurement('auth stopped', { issued });
   });
+});
+
+test('no request of four clients fails while the signing keys rotate twice, and no process restarts', async () => {
+  const authInstances = [auth, await system.startSecondAuth()];
+  const environment = { DATABASE_URL: system.database.urlOf('auth'), KEY_ENCRYPTION_KEY: keyEncryptionKey };
+  const runKeysCommand = (subcommand: string) => runCommand('auth', environment, 'signing-keys.ts', '', [subcommand]);
+  const keyIds = new Set<string>();
+  const statuses: Record<number, number> = {};
+  let isRunning = true;
+  const client = async (index: number): Promise<void> => {
+    for (let turn = index; isRunning; turn += 1) {
+      const token = await getToken((authInstances[turn % authInstances.length] as Instance).base);
+      const { kid } = decodeProtectedHeader(token) as { kid: string };
+      keyIds.add(kid);
+      const status = await bookOnce(bookings.base, token);
+      statuses[status] = (statuses[status] ?? 0) + 1;
+      // Without pauses, the clients would use the cores that the rotation needs.
+      await pause(50);
+    }
+  };
+  const clients = Promise.all([0, 1, 2, 3].map(client));
+  try {
+    for (const rotations of [1, 2]) {
+      // The command prints a line for each key, with two spaces between the columns.
+      expect(await runKeysCommand('rotate')).toMatch(/ES256 {2}next/);
+      // A new key signs 30 s after its publication. Each instance reads the key table every 2 s, so 5 s are enough.
+      const sooner = "update signing_key set signs_from = signs_from - interval '25 s' where state = 'next'";
+      await system.database.query('auth', sooner);
+      await eventually(async () => keyIds.size === rotations + 1);
+    }
+  } finally {
+    isRunning = false;
+  }
+  await clients;
+  expect(Object.keys(statuses)).toEqual(['201']);
+  expect(statuses[201]).toBeGreaterThan(50);
+  for (const { child } of [...authInstances, bookings]) expect(child.exitCode).toBeNull();
+  expect((await runKeysCommand('list')).match(/ES256 {2}retired/g)).toHaveLength(2);
 });
