@@ -39,33 +39,19 @@ test('without the optional variables, the configuration has the default values',
   });
 });
 
-test('a variable that is set replaces the default', () => {
-  const environment = {
-    ...mandatory,
-    PORT: '8080',
-    METRICS_PORT: '9090',
-    AUTH_JWKS_URI: 'http://auth:4000/connect/jwks',
-    REVOCATION_POLL_SECONDS: '2',
-    AUDIENCE: 'bookings',
-    SCOPE_BASE: 'https://scopes.example/',
-    TRUST_PROXY: '1',
-    LOG_LEVEL: 'warn',
-    RATE_LIMIT_PER_MINUTE: '600',
-    DB_POOL_MAX: '4',
-  };
-  expect(readBookingsConfig(environment)).toMatchObject({
-    port: 8080,
-    metricsPort: 9090,
-    authJwksUri: 'http://auth:4000/connect/jwks',
-    authRevocationsUri: 'http://auth:4000/.well-known/revocations',
-    revocationPollSeconds: 2,
-    audience: 'bookings',
-    scopeBase: 'https://scopes.example',
-    trustProxy: 1,
-    logLevel: 'warn',
-    rateLimitPerMinute: 600,
-    databasePoolMax: 4,
-  });
+test.each([
+  ['PORT', '8080', 'port', 8080],
+  ['METRICS_PORT', '9090', 'metricsPort', 9090],
+  ['AUTH_JWKS_URI', 'http://auth:4000/connect/jwks', 'authJwksUri', 'http://auth:4000/connect/jwks'],
+  ['REVOCATION_POLL_SECONDS', '2', 'revocationPollSeconds', 2],
+  ['AUDIENCE', 'bookings', 'audience', 'bookings'],
+  ['SCOPE_BASE', 'https://scopes.example/', 'scopeBase', 'https://scopes.example'],
+  ['TRUST_PROXY', '1', 'trustProxy', 1],
+  ['LOG_LEVEL', 'warn', 'logLevel', 'warn'],
+  ['RATE_LIMIT_PER_MINUTE', '600', 'rateLimitPerMinute', 600],
+  ['DB_POOL_MAX', '4', 'databasePoolMax', 4],
+])('%s=%s replaces the default', (name, value, field, parsed) => {
+  expect(readBookingsConfig({ ...mandatory, [name]: value })).toMatchObject({ [field]: parsed });
 });
 
 test('the list of revocations is below the internal address of the keys, or else below the issuer', () => {
