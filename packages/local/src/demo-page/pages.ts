@@ -2,9 +2,8 @@
 import type { Mail } from '../children.ts';
 import type { Client } from '../demo.ts';
 import { clientsAt, type Demo, signInLinks } from './clients.ts';
-import { commandsOf, exchangeCode, listLocations, pollDevice, refresh } from './commands.ts';
 import { command, Html, html, page, scriptElement } from './html.ts';
-import { postForm } from './key-client.ts';
+import { commandsOf, exchangeCode, listLocations, pollDevice, postForm, refresh } from './requests.ts';
 
 export function flowsPage(demo: Demo): string {
   const users = demo.accounts.map(({ username, password }) => html`<tr><th scope="row">${username}<td>${password}`);

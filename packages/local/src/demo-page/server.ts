@@ -4,8 +4,8 @@ import { createServer } from 'node:http';
 import { isLoopback, isLoopbackHost } from '@bay-booking/service/public-address';
 import { clientsAt, type Demo, isSignedOutPath } from './clients.ts';
 import { headers } from './html.ts';
-import { pushRequest } from './key-client.ts';
 import { devicePage, errorPage, flowsPage, type Mails, mailPage, redirectPage, signedOutPage } from './pages.ts';
+import { pushRequest } from './requests.ts';
 
 interface Answer {
   readonly status: number;

@@ -2,11 +2,11 @@
 import type { Endpoint, EndpointRequest, EndpointResponse } from '@bay-booking/common/endpoint';
 import { ApiError, type ApiErrors } from '@bay-booking/common/errors';
 import { isStorable } from '@bay-booking/common/text';
+import { stringify } from 'csv-stringify/sync';
 import type { Request, RequestHandler, Response, Router } from 'express';
 import { isUnavailable } from '../../database/database.ts';
 import type { RequestLocals } from '../app.ts';
 import { isNotModified } from '../etag.ts';
-import { createCsvWriter, prefersCsv } from './csv.ts';
 import { createInputReaders, type InputOptions } from './input.ts';
 import { isStrict } from './preferences.ts';
 
@@ -195,3 +195,25 @@ function sendText(response: Response, text: string, type: string): void {
   // Node writes Latin-1 faster than UTF-8. The bytes of ASCII are the same in both.
   response.end(text, bytes === text.length ? 'latin1' : 'utf8');
 }
+
+/**
+ * Returns a function that writes the list of a response as CSV (RFC 4180), which spreadsheets open. Undefined if the
+ * endpoint has no `tableField`.
+ */
+function createCsvWriter({ tableField, success }: Endpoint<never>): ((body: unknown) => string) | undefined {
+  if (tableField === undefined) return undefined;
+  const lists = success.schema?.properties as Readonly<Record<string, { readonly items: { properties: object } }>>;
+  const columns = Object.keys(lists[tableField]?.items.properties ?? {});
+  return (body) =>
+    stringify((body as Readonly<Record<string, object[]>>)[tableField] ?? [], {
+      columns,
+      header: true,
+      record_delimiter: 'windows',
+      // A spreadsheet would run a cell that begins with = as a formula.
+      escape_formulas: true,
+    });
+}
+
+/** Whether the client prefers CSV to JSON. */
+const prefersCsv = (request: Request): boolean =>
+  String(request.accepts(['application/json', 'text/csv', 'text/csv; charset=utf-8'])).startsWith('text/csv');
