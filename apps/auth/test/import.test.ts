@@ -184,6 +184,8 @@ describe('an invalid file', () => {
     [{ ...silent, redirect_uris: ['https://i.example/', 'http://localhost:4001/day/'] }],
     [{ ...secret, redirect_uris: ['https://c.example/cb#fragment'] }, 'redirect_uris: must not contain fragments'],
     [{ ...secret, grant_types: ['magic'] }, expect.stringMatching(/^grant_types: can only contain /)],
+    // No client can be registered for id_tokens without a signature.
+    [{ ...secret, id_token_signed_response_alg: 'none' }, expect.stringMatching(/^id_token_signed_response_alg: /)],
     [{ ...secret, response_modes: ['smoke-signal'] }, expect.stringMatching(/^response_modes: /)],
     ...[59, 86_401, 60.5, '60'].map((ttl): [object, unknown] => [
       { ...secret, access_token_ttl: ttl },

@@ -11,7 +11,7 @@ import { authorize, authorizeUrl, openBrowser, owner, player, webCallback } from
 import { codeClient, redirectUri, startForRelyingParty } from './relying-party.ts';
 
 // The limits are high, because the tests fail to sign in often.
-const server = useFixture(() => startForRelyingParty({}, { accountFailures: 1000, addressFailures: 1000 }));
+const server = useFixture(() => startForRelyingParty({ accountFailures: 1000, addressFailures: 1000 }));
 
 /** Authorization requests of three demo clients: a confidential client, and two public clients. */
 const web = {

@@ -11,14 +11,9 @@ import * as openid from 'openid-client';
 import { scopes } from '../auth-server.ts';
 import { openBrowser, player, signInAndConsent } from '../flows.ts';
 import { configureOpenidClient } from '../openid-client.ts';
-import { startSocialServer } from '../social-server.ts';
 import { codeClient, implicitClient, redirectUri, startForRelyingParty } from './relying-party.ts';
 
-/** The ids of users of the stand-in providers. */
-const ada = '100001';
-const ben = '100002';
-
-const server = useFixture(() => startSocialServer(startForRelyingParty));
+const server = useFixture(() => startForRelyingParty());
 
 /** Returns parameters of an authorization request, and the values with which openid-client checks the response. */
 async function createChecks() {
@@ -74,33 +69,6 @@ test('the response type id_token gives an id_token with the claims of the reques
   const claims = await openid.implicitAuthentication(config, back.url, expectedNonce, { expectedState });
   expect(claims).toMatchObject({ sub: 'acc-player', email: 'player@example.com' });
 });
-
-test.each(['google', 'facebook'])(
-  'a public client that names %s in acr_values and does not request openid gets tokens',
-  async (name) => {
-    // PKCE is optional for the client demo-native. This test does not use PKCE.
-    const config = await configureOpenidClient(server, 'demo-native', openid.None());
-    const browser = openFormBrowser([server.origin, server.social.origin]);
-    const state = openid.randomState();
-    const params = { redirect_uri: 'com.example.demo:/callback', scope: `offline_access ${scopes.play}`, state };
-    const url = openid.buildAuthorizationUrl(config, { ...params, acr_values: `idp:${name}` });
-    // The sign-in page of the stand-in provider has a button for each user, and no fields to fill in.
-    const consent = await browser.submit(url, {}, { name: 'user', value: ada });
-    const back = await browser.send(consent, {}, { name: 'decision', value: 'allow' });
-    const tokens = await openid.authorizationCodeGrant(config, back.url, { expectedState: state });
-    expect(tokens).toMatchObject({ access_token: expect.any(String), refresh_token: expect.any(String) });
-  },
-);
-
-test.each(['google', 'facebook'] as const)(
-  'the grant type social_access_token gives an access token for a token of %s',
-  async (name) => {
-    const config = await configureOpenidClient(server, 'demo-native', openid.None());
-    const form = { token: server.social.nativeToken(name, ben), scope: scopes.play };
-    const tokens = await openid.genericGrantRequest(config, 'social_access_token', form);
-    expect(tokens).toMatchObject({ access_token: expect.any(String), expires_in: 3600, scope: scopes.play });
-  },
-);
 
 test('a device gets codes, polls for its tokens, refreshes them and reads userinfo', async () => {
   const config = await configureOpenidClient(server, 'demo-screen', openid.None());

@@ -25,11 +25,8 @@ export const codeClient = { id: 'rp-code', secret: 'the-secret-of-rp-code-012345
 export const secondClient = { id: 'rp-second', secret: 'the-secret-of-rp-second-0123456789abc' };
 export const implicitClient = { id: 'rp-implicit' };
 
-export async function startForRelyingParty(
-  environment: Record<string, string> = {},
-  lockout: Partial<Lockout> = {},
-): Promise<AuthServer> {
-  const server = await startAuthServer(environment, { lockout });
+export async function startForRelyingParty(lockout: Partial<Lockout> = {}): Promise<AuthServer> {
+  const server = await startAuthServer({}, { lockout });
   const common = { redirect_uris: [redirectUri], scope: scopes.all.join(' ') };
   await server.load({
     clients: [
@@ -218,7 +215,6 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     authorize,
     expectTokens,
     expectError,
-    redeem,
     refresh,
     userinfo,
     checkIdToken,
