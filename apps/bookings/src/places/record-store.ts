@@ -152,48 +152,48 @@ export function storePlaceEvents(
 }
 
 const openBookings = 'select id from booking where facility_id = $1 and bay_id = any($2) and end_date > now() limit 1';
-const baysOfLocation = 'select id from bay where facility_id = $1 and location_id = $2 and removed_at is null';
+const baysOfPlaces = `select id from bay
+where facility_id = $1 and removed_at is null and (location_id = any($2) or id = any($3))`;
 const removals = {
   location: 'update location set removed_at = now() where facility_id = $1 and id = any($2)',
   bay: 'update bay set removed_at = now(), bookable = false where facility_id = $1 and id = any($2)',
   holds: 'delete from booking_hold where facility_id = $1 and bay_id = any($2)',
 } as const;
 
-/** Locks a location or bay: only the lock of the row ensures that the opening hours do not change. */
-export async function lockInside<R extends { readonly id: string }>(tx: Transaction, place: PlaceTable<R>, id: string) {
-  const row = (await findRows(tx, place, [id])).get(id);
-  const isLocation = place.table === 'location';
-  if (!row) return;
-  const ids = { locationIds: isLocation ? [id] : [], bayIds: isLocation ? [] : [id] };
-  await lockPlaces(tx, { facilityId: row.facilityId, ...ids });
-}
-
-/**
- * Removes a location or bay with the holds of its bays. The rows stay, because past bookings and the log of changes
- * need them.
- */
-export async function removeInside<R extends { readonly id: string }>(
-  tx: Transaction,
+/** How locations and bays are read, locked and removed. */
+export const insideReads = <R extends { readonly id: string }>(
   place: PlaceTable<R>,
-  id: string,
-  actor: Actor,
   hrefOf: (path: string) => string,
-): Promise<PointerError | undefined> {
-  const { table } = place;
-  // The caller has locked and found the place.
-  const { facilityId } = (await findRows(tx, place, [id])).get(id) as { readonly facilityId: string };
-  const isLocation = table === 'location';
-  const bays = isLocation ? await query<{ id: string }>(tx, baysOfLocation, [facilityId, id]) : [{ id }];
-  const bayIds = bays.map((bay) => bay.id);
-  // A new statement sees the bookings of every transaction that had the lock of a bay before.
-  if ((await query(tx, openBookings, [facilityId, bayIds])).length > 0) {
-    const filter = isLocation ? { locationIds: [id] } : { bayIds: [id] };
-    const bookings = hrefOf(`/api/bookings${writeQueryString({ ...filter, isActive: true })}`);
-    return atPointer('', 'conflict', '', { code: 'PLACE00001', contextData: { bookings } });
-  }
-  if (isLocation) send(tx, removals.location, [facilityId, [id]]);
-  send(tx, removals.bay, [facilityId, bayIds]);
-  send(tx, removals.holds, [facilityId, bayIds]);
-  storePlaceEvents(tx, table, [{ action: 'deleted', facilityId, id, changed: [] }], actor);
-  return undefined;
-}
+) => ({
+  ...placeReads(place),
+
+  /** Only the lock of the row ensures that the opening hours do not change. */
+  lock: async (tx: Transaction, id: string): Promise<void> => {
+    const row = (await findRows(tx, place, [id])).get(id);
+    if (row) await lockPlaces(tx, { facilityId: row.facilityId, ...idsOf(place, id) });
+  },
+
+  /** Also removes the holds of the bays. The rows stay, because past bookings and the log of changes need them. */
+  remove: async (tx: Transaction, { id }: R, actor: Actor): Promise<PointerError | undefined> => {
+    const { table } = place;
+    // The caller has locked and found the place.
+    const { facilityId } = (await findRows(tx, place, [id])).get(id) as { readonly facilityId: string };
+    const { locationIds, bayIds: ids } = idsOf(place, id);
+    const bays = await query<{ id: string }>(tx, baysOfPlaces, [facilityId, locationIds, ids]);
+    const bayIds = bays.map((bay) => bay.id);
+    // A new statement sees the bookings of every transaction that had the lock of a bay before.
+    if ((await query(tx, openBookings, [facilityId, bayIds])).length > 0) {
+      const filter = table === 'location' ? { locationIds } : { bayIds };
+      const bookings = hrefOf(`/api/bookings${writeQueryString({ ...filter, isActive: true })}`);
+      return atPointer('', 'conflict', '', { code: 'PLACE00001', contextData: { bookings } });
+    }
+    send(tx, removals.location, [facilityId, locationIds]);
+    send(tx, removals.bay, [facilityId, bayIds]);
+    send(tx, removals.holds, [facilityId, bayIds]);
+    storePlaceEvents(tx, table, [{ action: 'deleted', facilityId, id, changed: [] }], actor);
+    return undefined;
+  },
+});
+
+const idsOf = ({ table }: { readonly table: PlaceName }, id: string) =>
+  table === 'location' ? { locationIds: [id], bayIds: [] } : { locationIds: [], bayIds: [id] };

@@ -25,11 +25,10 @@ import { importedHoursSchema } from '../opening-hours/schema.ts';
 import {
   compareInside,
   findRows,
-  lockInside,
+  insideReads,
   lockPlacesOfService,
   type PlaceOutcome,
   placeReads,
-  removeInside,
   storePlaceEvents,
   writePlaces,
 } from './record-store.ts';
@@ -168,7 +167,7 @@ const locationKind = (hrefOf: (path: string) => string): RecordKind<Location, Pl
     put: 'Opening hours that are left out stay, and null removes them. Its bays stay as they are.',
     remove: 'Also deletes its bays. Fails with 409 while one of them has bookings that have not ended.',
   },
-  ...placeReads(locations),
+  ...insideReads(locations, hrefOf),
 
   prepare: async (_db, records) =>
     records.map((record) => {
@@ -187,8 +186,6 @@ const locationKind = (hrefOf: (path: string) => string): RecordKind<Location, Pl
     return compareInside<Location>(tx, locations, records, complete);
   },
   write: async (tx, outcomes, context) => writePlaces<Location>(tx, locations, outcomes, context),
-  lock: (tx, id) => lockInside(tx, locations, id),
-  remove: (tx, { id }, context) => removeInside(tx, locations, id, context, hrefOf),
 });
 
 const bookable = { type: 'boolean', description: 'Whether the bay can be booked at all.' } as const;
@@ -230,7 +227,7 @@ const bayKind = (hrefOf: (path: string) => string): RecordKind<BayRecord, PlaceO
     put: 'The bay and its bookings can move to another location of the facility. A bay that is not bookable stays.',
     remove: 'Fails with 409 while the bay has bookings that have not ended. Past bookings stay readable.',
   },
-  ...placeReads<BayRecord>(bays),
+  ...insideReads<BayRecord>(bays, hrefOf),
 
   compare: (tx, records, { keepsOmitted }) =>
     compareInside<BayRecord>(tx, bays, records, (record, before) => ({
@@ -245,6 +242,4 @@ const bayKind = (hrefOf: (path: string) => string): RecordKind<BayRecord, PlaceO
       if (stored && stored.locationId !== after.locationId)
         send(tx, moveBookings, [facility, after.id, after.locationId]);
   },
-  lock: (tx, id) => lockInside<BayRecord>(tx, bays, id),
-  remove: (tx, { id }, context) => removeInside<BayRecord>(tx, bays, id, context, hrefOf),
 });
