@@ -21,11 +21,9 @@ beforeAll(async () => {
           role: index % 2 ? ('bookings-manager' as const) : ('staff' as const),
         })),
       },
-      { id: 'acc-no-role', username: 'no-role', kind: 'service', memberships: [] },
     ],
     clients: [
       { client_id: 'pat-chain', client_secret: 'chain-secret', accountId: 'acc-chain' },
-      { client_id: 'pat-no-role', client_secret: 'no-role-secret', accountId: 'acc-no-role' },
       {
         client_id: 'machine',
         client_secret: 'machine-secret',
@@ -73,11 +71,6 @@ describe('a personal access token', () => {
     });
   });
 
-  test('a client may send its credentials with the Basic scheme', async () => {
-    const form = { grant_type: 'client_credentials', scope: scopes.bookings };
-    expect((await requestToken(form, basic('demo-pat-north', 'demo-pat-north-secret'))).status).toBe(200);
-  });
-
   test.each([
     ['no scope', undefined, ''],
     ['an unknown scope', 'https://bay-booking.example/golf/everything', 'https://bay-booking.example/golf/everything'],
@@ -120,11 +113,6 @@ describe('a personal access token', () => {
     // The account has no role at this facility.
     const elsewhere = await server.token({ ...chain, facility: 'fac-north' });
     expect(elsewhere).toMatchObject({ status: 400, error: 'invalid_request' });
-  });
-
-  test('an account without a role at any facility gets invalid_scope', async () => {
-    const noRole = { ...pat, client_id: 'pat-no-role', client_secret: 'no-role-secret', scope: scopes.bookings };
-    expect(await statusAndBody(await requestToken(noRole))).toMatchObject({ status: 400, error: 'invalid_scope' });
   });
 });
 

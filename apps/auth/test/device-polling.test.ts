@@ -40,14 +40,6 @@ beforeAll(async () => {
         token_endpoint_auth_method: 'private_key_jwt',
         jwks: { keys: [keyClient.publicJwk] },
       },
-      {
-        ...client,
-        client_id: 'device-web',
-        token_endpoint_auth_method: 'none',
-        redirect_uris: ['https://screen.example/callback'],
-        response_types: ['code'],
-        grant_types: ['authorization_code', ...client.grant_types],
-      },
     ],
   });
 });
@@ -67,25 +59,6 @@ describe('before the decision of the user', () => {
     // The last poll was not too early, so the interval stays 20 s.
     await device.passTime(16);
     expect(await device.poll(codes)).toMatchObject(slowDown);
-  });
-
-  test('the first poll is never too early, and the interval begins again with every poll', async () => {
-    const codes = await device.start();
-    expect(await device.poll(codes)).toMatchObject(pending);
-    for (let poll = 0; poll < 3; poll++) {
-      await device.passTime(5);
-      expect(await device.poll(codes)).toMatchObject(pending);
-    }
-    await device.passTime(1);
-    expect(await device.poll(codes)).toMatchObject(slowDown);
-  });
-
-  test('all instances measure the interval between the polls of one device together', async () => {
-    const codes = await device.start();
-    expect(await device.poll(codes, { at: other.origin })).toMatchObject(pending);
-    expect(await device.poll(codes)).toMatchObject(slowDown);
-    await device.passTime(6);
-    expect(await device.poll(codes, { at: other.origin })).toMatchObject(slowDown);
   });
 
   test('of simultaneous polls, one gets authorization_pending and the others slow_down', async () => {
@@ -167,35 +140,11 @@ describe('after the user has allowed the access', () => {
     expect(await userinfo.json()).toMatchObject({ sub: 'acc-player', name: 'Pat Player', roles: ['player'] });
   });
 
-  test('without openid there is no id_token, and without a granted offline_access no refresh token', async () => {
+  test('without openid there is no id_token, and without offline_access no refresh token', async () => {
     const codes = await device.start({ ...standardClient, scope: scopes.play });
     await device.connect(codes);
     const tokens = await device.poll(codes, { form: standardClient });
     expect(Object.keys(tokens).sort()).toEqual(['access_token', 'expires_in', 'scope', 'status', 'token_type']);
-
-    const form = { ...standardClient, scope: `${scopes.play} offline_access` };
-    const { codes: declined, browser, page } = await device.decide(allow, { form });
-    await browser.send(await browser.send(page, owner), { scope: [scopes.play] }, 'Allow');
-    const tokensWithoutRefresh = await device.poll(declined, { form: standardClient });
-    expect(tokensWithoutRefresh).toMatchObject({ status: 200, scope: scopes.play });
-    expect(tokensWithoutRefresh.refresh_token).toBeUndefined();
-  });
-
-  test('the access token has the claim facilities', async () => {
-    const codes = await device.start({ ...standardClient, scope: scopes.bookings });
-    await device.connect(codes, { user: owner });
-    const tokens = await device.poll(codes, { form: standardClient });
-    expect(decodeJwt(String(tokens.access_token))).toMatchObject({ facilities: ['fac-north'] });
-  });
-
-  test('a confidential client must authenticate for each poll', async () => {
-    const headers = basic('device-secret', 'device-secret-secret');
-    const response = await server.post('/connect/deviceauthorization', { scope: scopes.play }, headers);
-    const codes = (await response.json()) as DeviceAuthorization;
-    await device.connect(codes);
-    const form = { client_id: 'device-secret' };
-    expect(await device.poll(codes, { form })).toMatchObject({ status: 401, error: 'invalid_client' });
-    expect(await device.poll(codes, { form: {}, headers })).toMatchObject({ status: 200 });
   });
 
   test('tokens can be bound to a key of the device with DPoP', async () => {
@@ -318,17 +267,6 @@ describe('POST /connect/deviceauthorization', () => {
   ])('a request with %s gets invalid_scope', async (_title, scope) => {
     const refused = await statusAndBody(await requestCodes({ ...screen, scope }));
     expect(refused).toMatchObject({ status: 400, error: 'invalid_scope' });
-  });
-
-  test('the parameter scope may contain repeated spaces', async () => {
-    expect(await device.start({ scope: `  openid   ${scopes.play} ` })).toMatchObject({ expires_in: 600 });
-  });
-
-  test('only web pages of the client may read the response', async () => {
-    const originFor = async (origin: string) =>
-      (await requestCodes({ client_id: 'device-web' }, { Origin: origin })).headers.get('access-control-allow-origin');
-    expect(await originFor('https://screen.example')).toBe('https://screen.example');
-    expect(await originFor('https://evil.example')).toBeNull();
   });
 });
 

@@ -73,7 +73,7 @@ export const logoutClient = (
 /** Validates a logout token (OpenID Connect Back-Channel Logout 1.0 section 2.6), and returns its claims. */
 export async function validateLogoutToken(
   { form }: ReceivedLogout,
-  { issuer, clientId, alg = 'RS256' }: { issuer: string; clientId: string; alg?: string },
+  { issuer, clientId, alg }: { issuer: string; clientId: string; alg: string },
 ): Promise<JWTPayload> {
   expect([...form.keys()]).toEqual(['logout_token']);
   const token = form.get('logout_token') ?? '';

@@ -180,37 +180,16 @@ describe('an authorization request with a repeated parameter (RFC 6749 section 3
     // The server rewrites this request.
     token: { ...spaRequest, response_type: 'token', scope: scopes.play },
   };
-  /**
-   * The values of the parameters that a request above does not contain. The tests send such a parameter twice with its
-   * value. In a JWT, `e30` is the encoded form of `{}`.
-   */
-  const values: Readonly<Record<string, string>> = {
-    acr_values: 'idp:google',
-    claims_locales: 'da',
-    code_challenge: pkce.challenge.code_challenge,
-    code_challenge_method: 'S256',
-    display: 'page',
-    id_token_hint: 'e30.e30.e30',
-    idp: 'google',
-    login_hint: 'player@example.com',
-    max_age: '100',
-    nonce: 'n-1',
-    prompt: 'login',
-    registration: '{}',
-    request: 'e30.e30.',
-    request_uri: 'https://app.example/request',
-    response_mode: 'fragment',
-    ui_locales: 'da',
-  };
   /** If one of these parameters is repeated, the server can still redirect the browser to the client. */
-  const redirectableParameters = ['response_type', 'scope', 'state', ...Object.keys(values)];
+  const redirectableParameters = `response_type scope state acr_values claims_locales code_challenge
+    code_challenge_method display id_token_hint idp login_hint max_age nonce prompt registration request request_uri
+    response_mode ui_locales`.split(/\s+/);
 
-  /** The parameters of a request in which one parameter occurs twice. */
+  /** The parameters of a request in which one parameter occurs twice, with one value or with two. */
   function repeat(responseType: string, name: string, secondValue?: string): URLSearchParams {
     const parameters = new URLSearchParams(requests[responseType]);
-    const value = parameters.get(name) ?? values[name] ?? '';
-    parameters.delete(name);
-    parameters.append(name, value);
+    const value = parameters.get(name) ?? 'x';
+    parameters.set(name, value);
     parameters.append(name, secondValue ?? value);
     return parameters;
   }
@@ -229,8 +208,8 @@ describe('an authorization request with a repeated parameter (RFC 6749 section 3
 
   describe.each(Object.keys(requests))('with response_type=%s', (responseType) => {
     test.each(redirectableParameters)('a repeated %s gives invalid_request at the redirect URI', async (name) => {
-      const parameters = repeat(responseType, name);
-      for (const page of [await openRequest(parameters), await postRequest(parameters)]) {
+      const withTwoValues = await postRequest(repeat(responseType, name, 'y'));
+      for (const page of [await openRequest(repeat(responseType, name)), withTwoValues]) {
         expect(page.url.href.startsWith(callback)).toBe(true);
         expect(redirectParameters(page)).toMatchObject({
           error: 'invalid_request',
@@ -248,11 +227,6 @@ describe('an authorization request with a repeated parameter (RFC 6749 section 3
         expect(page.html).toContain('invalid_request');
       }
     });
-  });
-
-  test('a parameter with two different values is rejected', async () => {
-    const page = await openRequest(repeat('token', 'nonce', 'n-2'));
-    expect(redirectParameters(page)).toMatchObject({ error: 'invalid_request' });
   });
 
   test('a parameter in the body and in the query is rejected', async () => {

@@ -3,20 +3,14 @@
 // OpenID conformance suite; docs/conformance.md lists the results.
 //
 // Fast tests check the other modules: discovery.test.ts the plan "config" and what the discovery document says about
-// logout, backchannel-logout.test.ts the plan "back-channel logout", authorization-code.test.ts `codereuse` and
-// `codereuse-30seconds`, and import.test.ts `idtoken-unsigned`.
+// logout, backchannel-logout.test.ts the plan "back-channel logout", tokens.test.ts the modules of userinfo,
+// authorization-code.test.ts PKCE and codes that were used, attacks.test.ts redirect URIs that are not registered, and
+// import.test.ts `idtoken-unsigned`.
 import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { generateKeyPair, SignJWT } from 'jose';
-import {
-  codeModules,
-  commonModules,
-  implicitModules,
-  responseTypeMissing,
-  secretInBody,
-  userinfoModules,
-} from './modules.ts';
+import { codeModules, commonModules, implicitModules, responseTypeMissing, secretInBody } from './modules.ts';
 import { createRelyingParty, postLogoutRedirectUri, startForRelyingParty } from './relying-party.ts';
 
 const server = useFixture(() => startForRelyingParty());
@@ -24,7 +18,7 @@ const server = useFixture(() => startForRelyingParty());
 const basicPlan = [
   {
     variant: { responseType: 'code' },
-    modules: { ...commonModules, ...userinfoModules, ...responseTypeMissing, ...codeModules },
+    modules: { ...commonModules, ...responseTypeMissing, ...codeModules },
   },
   { variant: { responseType: 'code', clientAuth: 'post' }, modules: secretInBody },
 ] as const;
@@ -32,7 +26,7 @@ const implicitPlan = [
   { variant: { responseType: 'id_token' }, modules: { ...commonModules, ...implicitModules } },
   {
     variant: { responseType: 'id_token token' },
-    modules: { ...commonModules, ...implicitModules, ...userinfoModules, ...responseTypeMissing },
+    modules: { ...commonModules, ...implicitModules, ...responseTypeMissing },
   },
 ] as const;
 const plans = {

@@ -199,13 +199,8 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     for (const name of ['code', 'access_token', 'id_token']) expect(response.params.has(name)).toBe(false);
   };
 
-  const userinfo = async (accessToken: string | undefined, init: RequestInit = {}): Promise<Record<string, unknown>> =>
-    statusAndBody(
-      await fetch(`${server.origin}/connect/userinfo`, {
-        headers: { Authorization: `Bearer ${accessToken}` },
-        ...init,
-      }),
-    );
+  const userinfo = async (accessToken: string | undefined): Promise<Record<string, unknown>> =>
+    statusAndBody(await server.userinfo(accessToken));
 
   return {
     server,
