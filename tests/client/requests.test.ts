@@ -1,6 +1,5 @@
-// Tests the methods of packages/client: errors, lists, versions, repeated requests, availability, holds, opening hours
-// and closures.
-import { BookingsApiError, type BookingsClient } from '@bay-booking/client';
+// Tests the requests of packages/client: methods, errors, lists and versions, and which requests it repeats, and when.
+import { BookingsApiError, type BookingsClient, BookingsConnectionError, type RetryOptions } from '@bay-booking/client';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { newBooking, useClientSystem } from '../support/client-system.ts';
 
@@ -253,4 +252,163 @@ test('a group is tried, created once, read, and deleted in the version that the 
   expect(replaced.bookings).toEqual([kept]);
   await client.groups.delete(group.id, { ifMatch: replaced.etag });
   expect((await errorOf(client.groups.get(group.id))).has('ERR00404')).toBe(true);
+});
+
+describe('repeated requests', () => {
+  const location = 'loc-north-1';
+  const unavailable = { status: 503, headers: { 'Retry-After': '0' } };
+
+  /** `lose` sends the request and loses its response. An object is the response to a request that is not sent. */
+  type Action = 'lose' | { readonly status: number; readonly headers?: Record<string, string> };
+  const actions: Action[] = [];
+  const requests: { method: string; key: string | null; redirect: string | undefined; at: number }[] = [];
+  /** The next requests fail in these ways, one action for each, and further ones succeed. Empties `requests`. */
+  const setActions = (...list: readonly Action[]): void => {
+    requests.length = 0;
+    actions.splice(0, actions.length, ...list);
+  };
+  const failingFetch: typeof fetch = async (input, init = {}) => {
+    if (!new URL(String(input)).pathname.startsWith('/api/')) return fetch(input, init);
+    const { method = 'GET', redirect } = init;
+    const key = new Headers(init.headers).get('Idempotency-Key');
+    requests.push({ method, key, redirect, at: performance.now() });
+    const action = actions.shift();
+    if (typeof action === 'object') return new Response(null, action);
+    const response = await fetch(input, init);
+    if (action === 'lose') throw new TypeError('fetch failed');
+    return response;
+  };
+  const createFailingClient = (retry: RetryOptions = {}) =>
+    system.createClient({ fetch: failingFetch, retry, timeoutMs: 3_000 });
+  let client: BookingsClient;
+  beforeAll(() => {
+    client = createFailingClient();
+  });
+  const methods = () => requests.map(({ method }) => method);
+
+  test('a GET is repeated after 503, 429, 502, 500 and a lost response', async () => {
+    for (const action of [
+      unavailable,
+      { ...unavailable, status: 429 },
+      { status: 502 },
+      { status: 500 },
+      'lose',
+    ] as const) {
+      setActions(action);
+      expect((await client.locations.get(location)).id).toBe(location);
+      expect(methods()).toEqual(['GET', 'GET']);
+    }
+  });
+
+  test('a GET is repeated at most three times, and then fails with the last error', async () => {
+    setActions(unavailable, unavailable, unavailable, unavailable);
+    const error = await client.locations.get(location).catch((thrown) => thrown);
+    expect(error).toMatchObject({ name: 'BookingsApiError', status: 503, problems: [], message: 'HTTP status 503' });
+    expect(requests).toHaveLength(4);
+    setActions('lose', 'lose', 'lose', 'lose');
+    await expect(client.locations.get(location)).rejects.toBeInstanceOf(BookingsConnectionError);
+    expect(requests).toHaveLength(4);
+  });
+
+  test('a GET is repeated not before the time in Retry-After', async () => {
+    setActions({ status: 429, headers: { 'Retry-After': '1' } });
+    await client.locations.get(location);
+    const [first, second] = requests;
+    expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(1_000);
+  });
+
+  test('a GET is not repeated when Retry-After is longer than maxTotalMs allows', async () => {
+    const impatientClient = createFailingClient({ maxTotalMs: 5_000 });
+    setActions({ status: 503, headers: { 'Retry-After': '6' } });
+    await expect(impatientClient.locations.get(location)).rejects.toBeInstanceOf(BookingsApiError);
+    expect(requests).toHaveLength(1);
+  });
+
+  test('a GET is not repeated after an error that another attempt cannot correct', async () => {
+    setActions();
+    await expect(client.locations.get('none')).rejects.toMatchObject({ status: 404 });
+    expect(requests).toHaveLength(1);
+  });
+
+  test('a GET that is redirected fails, so that no other host gets the token', async () => {
+    setActions({ status: 307, headers: { Location: 'http://127.0.0.1:9/' } });
+    await expect(client.locations.get(location)).rejects.toMatchObject({ name: 'BookingsApiError', status: 307 });
+    expect(requests).toMatchObject([{ redirect: 'manual' }]);
+  });
+
+  test('a GET ends when the caller aborts its signal between two attempts', async () => {
+    const controller = new AbortController();
+    setActions({ status: 503, headers: { 'Retry-After': '30' } });
+    const call = client.locations.get(location, { signal: controller.signal });
+    setTimeout(() => controller.abort(new Error('enough')), 100);
+    await expect(call).rejects.toThrow('enough');
+  });
+
+  test('a POST with an Idempotency-Key is repeated after a lost response, and creates one booking', async () => {
+    setActions('lose', 'lose');
+    const booking = newBooking();
+    const { id } = await client.bookings.create(booking);
+    expect(new Set(requests.map(({ key }) => key)).size).toBe(1);
+    expect(methods()).toEqual(['POST', 'POST', 'POST']);
+    const { bayId, startDate, endDate } = booking;
+    const found = await client.bookings.search({ bayIds: [bayId], startDate, endDate }).toArray();
+    expect(found).toMatchObject([{ id }]);
+  });
+
+  test('a POST without an Idempotency-Key is repeated only after 429', async () => {
+    const { id } = await client.webhooks.create({ url: 'http://127.0.0.1:9/hook' });
+    setActions({ status: 429, headers: { 'Retry-After': '0' } });
+    await client.webhooks.ping(id);
+    expect(requests).toHaveLength(2);
+    for (const action of [unavailable, 'lose'] as const) {
+      setActions(action);
+      await expect(client.webhooks.ping(id)).rejects.toThrow();
+      expect(requests).toHaveLength(1);
+    }
+  });
+
+  test('a PUT is repeated after a lost response', async () => {
+    const booking = await client.bookings.create(newBooking());
+    setActions('lose');
+    expect((await client.bookings.update(booking.id, { ...booking, userAlias: 'Bob' })).userAlias).toBe('Bob');
+    expect(methods()).toEqual(['PUT', 'PUT']);
+  });
+
+  test('a PUT with ifMatch is not repeated after a lost response', async () => {
+    const booking = await client.bookings.create(newBooking());
+    setActions('lose');
+    const update = client.bookings.update(booking.id, { ...booking, userAlias: 'Bob' }, { ifMatch: booking.etag });
+    await expect(update).rejects.toBeInstanceOf(BookingsConnectionError);
+    expect(methods()).toEqual(['PUT']);
+    expect((await client.bookings.get(booking.id)).userAlias).toBe('Bob');
+  });
+
+  test('a DELETE succeeds when the response to the first attempt was lost', async () => {
+    const { id } = await client.bookings.create(newBooking());
+    setActions('lose');
+    await client.bookings.delete(id);
+    expect(methods()).toEqual(['DELETE', 'DELETE']);
+  });
+
+  test('a DELETE of a resource that does not exist fails with 404', async () => {
+    setActions();
+    await expect(client.bookings.delete('none')).rejects.toMatchObject({ status: 404 });
+    // A service that responds with 429 has not deleted the booking. The client therefore reports the 404 to its second
+    // attempt as an error.
+    setActions({ status: 429, headers: { 'Retry-After': '0' } });
+    await expect(client.bookings.delete('none')).rejects.toMatchObject({ status: 404 });
+  });
+
+  test('a request without a response fails after timeoutMs', async () => {
+    // With this booking, the feed has at least one change.
+    await client.bookings.create(newBooking());
+    let position = '';
+    for await (const { next } of client.changes.read()) position = next;
+    const afterChangeNumber = Number(new URL(position).searchParams.get('afterChangeNumber'));
+    const clientWithoutRetries = createFailingClient({ maxAttempts: 1 });
+    // At the end of the feed, the service waits for the next change before it responds, here for at most 20 s.
+    const request = { query: { afterChangeNumber }, headers: { Prefer: 'wait=20' }, timeoutMs: 200 };
+    const error = { name: 'BookingsConnectionError', cause: { name: 'TimeoutError' } };
+    await expect(clientWithoutRetries.request('listBookingChanges', request)).rejects.toMatchObject(error);
+  });
 });
