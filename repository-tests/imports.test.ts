@@ -126,27 +126,6 @@ describe('modules of an app', () => {
       'interaction/sign-in/start-session.ts',
       'services.ts',
     ]);
-    expect(importersOf(`${signIn}start-session.ts`)).toEqual([
-      'interaction/second-factor-pages.ts',
-      'interaction/sign-in/sign-in-context.ts',
-      'interaction/sign-in/sign-in-pages.ts',
-      'services.ts',
-    ]);
-    const startsSession = /\b(startSession|askForMissingFactor|addFactorToSession)\b/;
-    expect(
-      modules.filter((file) => file.startsWith('apps/auth/src/') && startsSession.test(read(file))).sort(),
-    ).toEqual(
-      [
-        'account-pages/security-pages.ts',
-        'interaction/routes.ts',
-        'interaction/second-factor-pages.ts',
-        'interaction/sign-in/password-reset-routes.ts',
-        'interaction/sign-in/sign-in-pages.ts',
-        'interaction/sign-in/social-routes.ts',
-        'interaction/sign-in/start-session.ts',
-        'portal/invitations/acceptance-pages.ts',
-      ].map((file) => `apps/auth/src/${file}`),
-    );
   });
 
   test('html/ imports nothing from interaction/ or portal/', () => {

@@ -32,31 +32,25 @@ async function createRelease(...names: readonly string[]): Promise<string> {
   return directory;
 }
 
-test('a release is ready on its own schema', async () => {
-  const directory = await createRelease('first', 'second');
-  await migrate({ url: database.url, directory });
-  await expect(databaseCheck(db, directory)()).resolves.toBeUndefined();
-});
-
-test('a release is ready on a newer schema if the names of all additional migrations begin with expand_', async () => {
-  await migrate({ url: database.url, directory: await createRelease('first', 'expand_second', 'expand_third') });
-  const check = databaseCheck(db, await createRelease('first'));
-  await expect(check()).resolves.toBeUndefined();
-});
-
-test('a release is not ready on an empty database', async () => {
-  const check = databaseCheck(db, await createRelease('first'));
-  await expect(check()).rejects.toThrow('schema version 0 is older than 1: run migrate');
-});
-
-test('a release is not ready on an older schema', async () => {
-  await migrate({ url: database.url, directory: await createRelease('first') });
-  const check = databaseCheck(db, await createRelease('first', 'expand_second'));
-  await expect(check()).rejects.toThrow('schema version 1 is older than 2: run migrate');
-});
-
-test('a release is not ready on a newer schema if an additional migration is not named expand_…', async () => {
-  await migrate({ url: database.url, directory: await createRelease('first', 'expand_second', 'contract_third') });
-  const check = databaseCheck(db, await createRelease('first'));
-  await expect(check()).rejects.toThrow('schema version 3 is newer than 1: this release is too old');
+test.each<[title: string, applied: string[], release: string[], error: string | undefined]>([
+  ['ready on its own schema', ['first', 'second'], ['first', 'second'], undefined],
+  ['ready on a newer schema that only adds', ['first', 'expand_second', 'expand_third'], ['first'], undefined],
+  ['not ready on an empty database', [], ['first'], 'schema version 0 is older than 1: run migrate'],
+  [
+    'not ready on an older schema',
+    ['first'],
+    ['first', 'expand_second'],
+    'schema version 1 is older than 2: run migrate',
+  ],
+  [
+    'not ready on a newer schema that removes something',
+    ['first', 'expand_second', 'contract_third'],
+    ['first'],
+    'schema version 3 is newer than 1: this release is too old',
+  ],
+])('a release is %s', async (_title, applied, release, error) => {
+  if (applied.length > 0) await migrate({ url: database.url, directory: await createRelease(...applied) });
+  const check = databaseCheck(db, await createRelease(...release))();
+  if (error) await expect(check).rejects.toThrow(error);
+  else await expect(check).resolves.toBeUndefined();
 });

@@ -1,20 +1,17 @@
 // Tests that a running service imports 2,000 facilities with 100,000 bays under the limits of its database role
 // (infra/postgres/service.sql), and goes on responding meanwhile.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
-import { setTimeout as pause } from 'node:timers/promises';
 import { query } from '@bay-booking/service/database/database';
 import { useFixture } from '@bay-booking/testkit/fixture';
+import { type RunningProcess, startProcess } from '@bay-booking/testkit/process';
 import { read } from '@bay-booking/testkit/repository';
+import { eventually } from '@bay-booking/testkit/wait';
 import { afterEach, expect, test } from '@jest/globals';
 import { createTestSystem } from '../support/test-system.ts';
 
 const system = useFixture(() => createTestSystem());
 const baseUrl = 'https://bookings.example';
-const children: ChildProcess[] = [];
-afterEach(() => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
-});
+const services: RunningProcess[] = [];
+afterEach(() => Promise.all(services.map((service) => service.stop('SIGKILL'))));
 
 const file = (name: string) =>
   JSON.stringify({
@@ -57,7 +54,7 @@ async function limitTransactions(): Promise<void> {
 }
 
 async function startService() {
-  const child = spawn(process.execPath, [`${import.meta.dirname}/../../src/main.ts`], {
+  const service = startProcess(process.execPath, [`${import.meta.dirname}/../../src/main.ts`], {
     env: {
       ...process.env,
       DATABASE_URL: system.databaseUrl,
@@ -67,30 +64,16 @@ async function startService() {
       PORT: '0',
       MANAGEMENT: 'on',
     },
-    stdio: ['ignore', 'pipe', 'inherit'],
   });
-  children.push(child);
-  let port = 0;
-  for await (const line of createInterface({ input: child.stdout })) {
-    const entry = JSON.parse(line);
-    if (entry.listener !== 'api') continue;
-    port = entry.port;
-    break;
-  }
-  child.stdout.resume();
+  services.push(service);
+  const [, port] = await service.untilPrinted(/"port":(\d+),"listener":"api"/);
   const url = `http://127.0.0.1:${port}`;
-  while (!(await fetch(`${url}/health/ready`)).ok) await pause(50);
+  await eventually(async () => (await fetch(`${url}/health/ready`)).ok);
   const token = await system.token([], { scope: 'https://bay-booking.example/operate/bookings', sub: 'operator' });
-  return {
-    child,
-    url,
-    send: (body: string, query_ = '') =>
-      fetch(`${url}/management/import${query_}`, {
-        method: 'POST',
-        body,
-        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-      }),
-  };
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+  const send = (body: string, parameters = '') =>
+    fetch(`${url}/management/import${parameters}`, { method: 'POST', body, headers });
+  return { url, send };
 }
 
 /** The longest stall of the event loop since the last call, in seconds. */
