@@ -96,35 +96,23 @@ async function waitUntilRemoved(path: string): Promise<boolean> {
 
 const serverPid = () => readPostmaster(dataDir)?.pid as number;
 
-describe('an embedded server', () => {
-  test('leaves no process when it is stopped, and has its data after the next start', async () => {
-    const { child } = await launchWithTable();
-    const pid = serverPid();
-    await end(child, 'SIGTERM');
-    expect(findProcess(pid)).toBeUndefined();
-    const { server } = await launch();
-    expect(server.progress).toEqual([]);
-    expect(await countRows(server.url)).toEqual([{ n: 0 }]);
-  });
-
-  test('listens only on loopback, requires a random password, and sorts with the builtin locale', async () => {
-    const { server } = await launch({ settings: { max_connections: 20 } });
-    const [row] = await query(
-      server.url,
-      `select current_setting('listen_addresses') as addresses, current_setting('unix_socket_directories') as sockets,
-              current_setting('max_connections') as connections, current_setting('timezone') as timezone,
-              datlocprovider as provider, datlocale as locale, pg_encoding_to_char(encoding) as encoding
-       from pg_database where datname = current_database()`,
-    );
-    const settings = { addresses: '127.0.0.1', sockets: '', connections: '20', timezone: 'UTC' };
-    expect(row).toEqual({ ...settings, provider: 'b', locale: 'C.UTF-8', encoding: 'UTF8' });
-    const passwordFile = join(dataDir, 'superuser-password');
-    expect(statSync(passwordFile).mode & 0o777).toBe(0o600);
-    expect(readFileSync(passwordFile, 'utf8').trim()).toHaveLength(32);
-    const urlWithWrongPassword = new URL(server.url);
-    urlWithWrongPassword.password = 'wrong';
-    await expect(query(urlWithWrongPassword.href, 'select 1')).rejects.toThrow('password authentication failed');
-  });
+test('an embedded server listens only on loopback, requires a random password, and sorts with the builtin locale', async () => {
+  const { server } = await launch({ settings: { max_connections: 20 } });
+  const [row] = await query(
+    server.url,
+    `select current_setting('listen_addresses') as addresses, current_setting('unix_socket_directories') as sockets,
+            current_setting('max_connections') as connections, current_setting('timezone') as timezone,
+            datlocprovider as provider, datlocale as locale, pg_encoding_to_char(encoding) as encoding
+     from pg_database where datname = current_database()`,
+  );
+  const settings = { addresses: '127.0.0.1', sockets: '', connections: '20', timezone: 'UTC' };
+  expect(row).toEqual({ ...settings, provider: 'b', locale: 'C.UTF-8', encoding: 'UTF8' });
+  const passwordFile = join(dataDir, 'superuser-password');
+  expect(statSync(passwordFile).mode & 0o777).toBe(0o600);
+  expect(readFileSync(passwordFile, 'utf8').trim()).toHaveLength(32);
+  const urlWithWrongPassword = new URL(server.url);
+  urlWithWrongPassword.password = 'wrong';
+  await expect(query(urlWithWrongPassword.href, 'select 1')).rejects.toThrow('password authentication failed');
 });
 
 describe('after a kill -9', () => {
@@ -218,7 +206,7 @@ const isRoot = process.getuid?.() === 0;
 
 // If the tests run as root, the server runs as another account, which cannot enter the folder `closed`.
 const place = isRoot ? 'outside' : 'in';
-test(`data are ${place} a folder that only its owner may enter, and the next start finds the data`, async () => {
+test(`data are ${place} a folder that only its owner may enter, a stop leaves no process, and the next start finds the data`, async () => {
   const closed = join(folder, 'closed');
   mkdirSync(closed, { mode: 0o700 });
   const options = { dataDir: join(closed, 'postgres') };
@@ -226,7 +214,9 @@ test(`data are ${place} a folder that only its owner may enter, and the next sta
   const isMoved = server.dataPath !== options.dataDir;
   expect(isMoved).toBe(isRoot);
   try {
+    const pid = readPostmaster(server.dataPath)?.pid as number;
     await end(child, 'SIGTERM');
+    expect(findProcess(pid)).toBeUndefined();
     const second = await launch(options);
     expect(second.server.dataPath).toBe(server.dataPath);
     expect(await countRows(second.server.url)).toEqual([{ n: 0 }]);
