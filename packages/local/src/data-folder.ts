@@ -1,4 +1,5 @@
 // Creates the folder DATA_DIR with the secrets that the first start generates and the environment of commands.
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   accessSync,
@@ -6,39 +7,27 @@ import {
   chownSync,
   constants,
   existsSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 
 /** @throws {Error} if the folder cannot be used */
 export function prepareDataFolder(folder: string): void {
   try {
-    makeFolder(folder);
+    // `mkdirSync` with `recursive` never returns for a path below /proc, where no folder can be created.
+    execFileSync('mkdir', ['-p', folder], { encoding: 'utf8', stdio: 'pipe' });
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
-    const { message } = error as Error;
-    throw new Error(`DATA_DIR ${folder} cannot be used by user ${process.getuid?.()}: ${message}`);
+    const { message, stderr = message } = error as Error & { readonly stderr?: string };
+    throw new Error(`DATA_DIR ${folder} cannot be used by user ${process.getuid?.()}: ${stderr.trim()}`);
   }
   // If root runs the launcher, PostgreSQL runs as another user and must be able to enter the folder. Files with secrets
   // have mode 0600.
   if (process.getuid?.() === 0 && readdirSync(folder).length === 0) chmodSync(folder, 0o711);
-}
-
-/** `mkdirSync` with `recursive` never returns for a path below /proc, where no folder can be created. */
-function makeFolder(folder: string): void {
-  if (existsSync(folder)) return;
-  makeFolder(dirname(folder));
-  try {
-    mkdirSync(folder);
-  } catch (error) {
-    // Another launcher may have created the folder.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
 }
 
 /**
