@@ -4,7 +4,7 @@ import type { Metrics } from '@bay-booking/service/metrics';
 import { Counter, Gauge } from 'prom-client';
 import type { Audit } from './audit/audit.ts';
 import type { AuditEvent } from './audit/store.ts';
-import { grantTypes } from './oidc/clients/schema.ts';
+import { grantTypes } from './oidc/clients/registered-client.ts';
 import type { SigningKey } from './signing-keys/store.ts';
 
 const knownGrantTypes: ReadonlySet<string> = new Set(grantTypes);

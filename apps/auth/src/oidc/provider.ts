@@ -17,8 +17,7 @@ import {
   twoFactors,
 } from './authorization/requests.ts';
 import { applyClientPolicy, checkClientAssertion } from './clients/policy.ts';
-import { allowedScopes, ownMetadataOf } from './clients/registered-client.ts';
-import { clientSettings, features } from './clients/schema.ts';
+import { allowedScopes, clientSettings, features, ownMetadataOf } from './clients/registered-client.ts';
 import { allowLoopbackRedirects } from './clients/validation.ts';
 import { mayInspect, registerJwtIntrospection } from './endpoints/introspection.ts';
 import { registerEventListeners } from './event-listeners.ts';

@@ -5,8 +5,13 @@ import { errors, type KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { addressKey } from '../../guard/keys.ts';
 import { type AuthorizationQuery, requestState } from '../request-state.ts';
 import { normaliseScope, offlineAccess, type ScopeTable, splitScope } from '../scopes.ts';
-import { checkRequestedScopes, effectiveScopes, ownMetadataOf, type RegisteredClient } from './registered-client.ts';
-import { deviceCodeGrantType } from './schema.ts';
+import {
+  checkRequestedScopes,
+  deviceCodeGrantType,
+  effectiveScopes,
+  ownMetadataOf,
+  type RegisteredClient,
+} from './registered-client.ts';
 
 interface PolicyOptions {
   readonly tokenRateLimit: RateLimit;

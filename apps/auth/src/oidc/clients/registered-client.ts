@@ -1,6 +1,7 @@
-// Converts a stored client to the metadata that oidc-provider reads. Reads our own metadata, the scopes and the
-// redirect URIs from the library's client object.
-import { type ClientMetadata, errors, type KoaContextWithOIDC } from 'oidc-provider';
+// Defines what a client can be registered for, and converts a stored client to the metadata that oidc-provider reads.
+// Reads our own metadata, the scopes and the redirect URIs from the library's client object.
+import { dpopAlgorithms } from '@bay-booking/service/http/dpop-proof';
+import { type ClientMetadata, type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import {
   type ClientKind,
   type ClientSettings,
@@ -11,7 +12,15 @@ import {
   usesSecret,
 } from '../../clients/metadata.ts';
 import type { Membership } from '../../facilities/roles.ts';
-import { findScopeError, offlineAccess, type ScopeTable, scopesOfAccess, splitScope } from '../scopes.ts';
+import { signingAlgorithms } from '../../signing-keys/store.ts';
+import {
+  claimsByScope,
+  findScopeError,
+  offlineAccess,
+  type ScopeTable,
+  scopesOfAccess,
+  splitScope,
+} from '../scopes.ts';
 
 /** The members that only our code uses, for the setting `extraClientMetadata`. */
 export const ownMetadata = [
@@ -35,6 +44,45 @@ interface OwnMetadata extends ClientSettings {
   readonly memberships: readonly Membership[] | undefined;
   readonly secret_hashes: readonly string[];
 }
+
+export const features = {
+  devInteractions: { enabled: false },
+  clientCredentials: { enabled: true },
+  dPoP: { enabled: true },
+  pushedAuthorizationRequests: { enabled: true },
+  deviceFlow: { enabled: true },
+  backchannelLogout: { enabled: true },
+  fapi: {
+    enabled: true,
+    profile: (_ctx: unknown, client: RegisteredClient | undefined) =>
+      client && ownMetadataOf(client).profile === 'fapi2' ? '2.0' : undefined,
+  },
+} satisfies Configuration['features'];
+
+/** The server and the validation of imports use them, so an import accepts only clients that the server accepts. */
+export const clientSettings = {
+  scopes: [...Object.keys(claimsByScope), offlineAccess],
+  claims: claimsByScope,
+  // `code token` stands for `token` (authorization/implicit-flow.ts).
+  responseTypes: ['code', 'code token', 'id_token token', 'id_token'],
+  clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'],
+  enabledJWA: {
+    idTokenSigningAlgValues: [...signingAlgorithms],
+    clientAuthSigningAlgValues: [...dpopAlgorithms],
+    dPoPSigningAlgValues: [...dpopAlgorithms],
+  },
+  subjectTypes: ['public'],
+  extraClientMetadata: { properties: [...ownMetadata] },
+  features,
+} satisfies Configuration;
+
+/** A new grant type also needs a handler in tokens/grant-types.ts. */
+export const customGrantTypes = ['client_credentials', 'password', 'social_access_token'] as const;
+
+/** Exchanges a device code for tokens (RFC 8628 section 3.4). */
+export const deviceCodeGrantType = 'urn:ietf:params:oauth:grant-type:device_code';
+
+export const grantTypes = ['authorization_code', 'refresh_token', deviceCodeGrantType, ...customGrantTypes] as const;
 
 const personalAccessToken = { redirect_uris: [], response_types: [], grant_types: ['client_credentials'] };
 

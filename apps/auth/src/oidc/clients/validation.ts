@@ -4,8 +4,7 @@ import { isLoopback } from '@bay-booking/service/public-address';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type Adapter, type ClientMetadata, Provider } from 'oidc-provider';
 import { signingAlgorithms } from '../../signing-keys/store.ts';
-import { ownMetadata } from './registered-client.ts';
-import { clientSettings, customGrantTypes } from './schema.ts';
+import { clientSettings, customGrantTypes, ownMetadata } from './registered-client.ts';
 
 export interface ClientMetadataError {
   readonly member?: string | undefined;
