@@ -69,6 +69,8 @@ describe('an access token', () => {
     ['signed with PS256', { alg: 'PS256' }],
     ['signed with the public key as HMAC secret', { alg: 'HS256' }],
     ['without a signature', { alg: 'none' }],
+    ['that needs an unknown extension', { crit: 'urn:example' }],
+    ['that is longer than 32 KiB', { padding: 'x'.repeat(25_000) }],
   ];
   test.each(invalidTokens)('a token %s returns 401 invalid_token', async (_description, claims) => {
     const response = await withClaims(claims);

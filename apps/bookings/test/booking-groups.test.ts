@@ -260,7 +260,8 @@ describe('PUT', () => {
     const { id, members } = await newGroup({ metadata: { table: '5' } });
     const [same, changed, left] = members;
     const [added] = party(['bay-n1-04'], { externalBookingId: `added-${id}` }) as [object];
-    const { status, body, headers } = await put(id, [added, { ...changed, userAlias: 'Changed' }, same]);
+    const renamed = { ...changed, id: changed.id.toUpperCase(), userAlias: 'Changed' };
+    const { status, body, headers } = await put(id, [added, renamed, same]);
     expect(status).toBe(200);
     expect(body.bookings).toHaveLength(3);
     expect(body.bookings).toEqual(

@@ -21,7 +21,7 @@ import { serveHttp } from './http-server.ts';
  */
 export type IssuerFailure = 'down' | 'down once' | 'slow' | '500' | 'garbage';
 
-/** The claims of a token, and the header parameters `typ`, `kid` and `alg`. An undefined claim is left out. */
+/** The claims of a token, and the header parameters `typ`, `kid`, `alg` and `crit`. An undefined claim is left out. */
 export interface TokenOptions {
   facilities?: unknown;
   scope?: unknown;
@@ -38,6 +38,8 @@ export interface TokenOptions {
   kid?: string | undefined;
   /** Default: ES256, with the current key. Any other algorithm uses another key, except `none`, which does not sign. */
   alg?: string;
+  /** The name of an extension. */
+  crit?: string;
   [claim: string]: unknown;
 }
 
@@ -132,7 +134,7 @@ export async function createTestIssuer(options: TestIssuerOptions = {}) {
     revoke: (right: string, before = Math.floor(Date.now() / 1000) + 1) => {
       revocations.entries.push({ id: createHash('sha256').update(right).digest('base64url'), before });
     },
-    token: async ({ typ = 'at+jwt', kid = current.kid, alg = 'ES256', ...claims }: TokenOptions = {}) => {
+    token: async ({ typ = 'at+jwt', kid = current.kid, alg = 'ES256', crit, ...claims }: TokenOptions = {}) => {
       const now = Math.floor(Date.now() / 1000);
       const payload = {
         iss: url,
@@ -147,8 +149,9 @@ export async function createTestIssuer(options: TestIssuerOptions = {}) {
         ...claims,
       } as JWTPayload;
       if (alg === 'none') return new UnsecuredJWT(payload).encode();
-      const header: JWTHeaderParameters = { alg, typ, kid };
-      return new SignJWT(payload).setProtectedHeader(header).sign(await signingKey(alg, current));
+      const header: JWTHeaderParameters = { alg, typ, kid, ...(crit && { crit: [crit], [crit]: true }) };
+      const options = crit ? { crit: { [crit]: true } } : {};
+      return new SignJWT(payload).setProtectedHeader(header).sign(await signingKey(alg, current), options);
     },
     /** Creates a new key that signs all further tokens, and returns its kid. `retire` removes the old keys. */
     rotate: async ({ retire = false } = {}) => {
