@@ -23,8 +23,6 @@ interface InvitationContext {
 type InvitationHandler = (request: Request, response: Response, context: InvitationContext) => Promise<void>;
 
 const csrfContext = 'invitation';
-/** All tokens that we create are shorter. A longer text in a link is not looked up. */
-const maxTokenLength = 200;
 const pathOf = (token: string): string => `/portal/invitation?token=${encodeURIComponent(token)}`;
 
 export function acceptanceRoutes(services: PortalServices): Router {
@@ -129,7 +127,7 @@ export function acceptanceRoutes(services: PortalServices): Router {
     (handler: InvitationHandler) =>
     async (request: Request, response: Response): Promise<void> => {
       const token = queryText(request, 'token') ?? '';
-      const invitation = token.length > maxTokenLength ? undefined : await invitationStore.findByToken(token);
+      const invitation = await invitationStore.findByToken(token);
       if (invitation?.state !== 'open') return showEndedLink(response, invitation);
       if (invitation.isFacilityDisabled) {
         const text = 'The operator of the service disabled this facility. Use the link again when it is enabled.';
