@@ -1,7 +1,7 @@
 // Tests the page on which a user enters the code of a device, and its protection against guessed codes
 // (docs/behaviour-auth.md, "Device sign-in"; RFC 8628 sections 3.3 and 5.1).
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { type FormBrowser, fieldOf, linkTo, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, fieldOf, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { scopes, startAuthServer } from './auth-server.ts';
@@ -96,27 +96,6 @@ describe('sign-in and consent', () => {
     const { codes, page: end } = await device.decide(allow, { browser });
     expect(end.title).toMatch(/^Demo screen is connected/);
     expect(await device.poll(codes)).toMatchObject({ status: 200 });
-  });
-
-  test('a new user can register, and the tokens belong to the new account', async () => {
-    const { codes, browser, page: signIn } = await device.decide(allow);
-    const register = await browser.open(linkTo(signIn, 'Create an account'));
-    const newcomer = { name: 'Nora Newcomer', username: 'nora@example.org', password: 'seven unusual lamps' };
-    const consent = await browser.send(register, newcomer);
-    await browser.send(consent, {}, allow);
-    const tokens = await device.poll(codes);
-    expect(decodeJwt(String(tokens.id_token))).toMatchObject({ name: 'Nora Newcomer' });
-  });
-
-  test('the page "Your account" lists the client of the device, and removing its access ends its tokens', async () => {
-    const codes = await device.start();
-    const browser = openBrowser(server);
-    await device.connect(codes, { browser });
-    const tokens = await device.poll(codes);
-    const account = await browser.open('/account');
-    expect(account.html).toContain('Demo screen');
-    await browser.send(account, { client: 'demo-screen' });
-    expect(await refreshTokens(server, tokens, screen)).toMatchObject({ status: 400 });
   });
 });
 

@@ -223,14 +223,6 @@ describe('tokens leave out a facility that requires a second factor, unless the 
     }
   });
 
-  test('roles at userinfo follow the same rule without a scope of the Bookings API', async () => {
-    const request = { scope: 'openid roles' };
-    const { browser: oneFactor } = await addMember();
-    const { browser: twoFactors } = await addMember(registerSecureUser);
-    expect(await rolesAtUserinfo(await byCode(oneFactor, request))).toEqual(['range-staff']);
-    expect(await rolesAtUserinfo(await byCode(twoFactors, request))).toEqual(['range-owner', 'range-staff']);
-  });
-
   test('requesting the facility by name is an error, and the code stays usable', async () => {
     const { browser } = await addMember();
     const { code } = await authorize(browser, { ...webRequest, scope });

@@ -2,19 +2,12 @@
 // (docs/behaviour-auth.md, "Pages"). The tests run in Chromium. When a form leads to a redirect, only a real browser
 // checks the redirect against the CSP directive `form-action`, and applies the rules for cookies to the redirect.
 import type { AddressInfo } from 'node:net';
-import {
-  contextOptions,
-  expectAccessible,
-  type Page,
-  saveScreenshot,
-  type Viewport,
-  viewports,
-} from '@bay-booking/testkit/browser';
+import { contextOptions, expectAccessible, type Page, type Viewport, viewports } from '@bay-booking/testkit/browser';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { serveHttp } from '@bay-booking/testkit/http-server';
-import { beforeAll, describe, expect } from '@jest/globals';
+import { describe, expect } from '@jest/globals';
 import { scopes } from '../auth-server.ts';
-import { createDevice, deviceCodeGrant } from '../device-fixture.ts';
+import { createDevice } from '../device-fixture.ts';
 import { authorizeUrl, player, webCallback, webRequest } from '../flows.ts';
 import { startSocialServer } from '../social-server.ts';
 import { useChromium, withBrowser } from './chromium.ts';
@@ -91,12 +84,6 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
       }),
     ),
   'reset password': (page) => page.goto(`${server.origin}/reset-password`),
-  'reset password, link sent': async (page) => {
-    await page.goto(`${server.origin}/reset-password`);
-    await fillIn(page, { username: 'nobody@example.com' }, 'Send the link');
-  },
-  // An unknown token shows the same page as the token of a used link.
-  'reset password, link used': (page) => page.goto(`${server.origin}/reset-password/new?token=none`),
   'your account': (page) => signIn(page),
   'your account, with rows in every table': async (page) => {
     await signIn(page, requestUrl());
@@ -141,13 +128,8 @@ const pages: Record<string, (page: Page) => Promise<unknown>> = {
     await fillIn(page, player, 'Sign in');
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
   },
-  'device not connected': async (page) => {
-    await enterDeviceCode(page);
-    await page.getByRole('button', { name: 'Do not allow' }).click();
-  },
+  // Other messages, such as “Page not found”, have the same template.
   'failed request of a client': (page) => page.goto(requestUrl({ redirect_uri: 'https://elsewhere.example/' })),
-  'page not found': (page) => page.goto(`${server.origin}/no-such-page`),
-  'expired sign-in': (page) => page.goto(`${server.origin}/interaction/none`),
 };
 
 describe('pages without JavaScript', () => {
@@ -205,16 +187,6 @@ describe('flows without JavaScript', () => {
     expect(new URL(page.url()).searchParams.get('error')).toBe('access_denied');
   });
 
-  withBrowser('a social sign-in replaces the account that is signed in', async () => {
-    const page = await newPage();
-    await signIn(page);
-    await page.goto(requestUrl({ acr_values: 'idp:google', prompt: 'login consent' }));
-    await page.getByRole('button', { name: /Ada Fairway/ }).click();
-    expect(await page.locator('.user').textContent()).toContain('Ada Fairway');
-    await page.getByRole('button', { name: 'Allow', exact: true }).click();
-    await page.waitForURL(`${webCallback}**`);
-  });
-
   withBrowser('the consent page offers sign-out, which ends the session', async () => {
     const page = await newPage();
     await signIn(page, requestUrl());
@@ -234,7 +206,7 @@ describe('flows without JavaScript', () => {
     await page.waitForURL(`${redirectUri}?state=s`);
   });
 
-  withBrowser('a user can sign in with the keyboard, and sees the focus', async () => {
+  withBrowser('a user can sign in and connect a device with the keyboard, and sees the focus', async () => {
     const page = await newPage();
     await page.goto(`${server.origin}/sign-in`);
     expect(await page.evaluate('document.activeElement.name')).toBe('username');
@@ -245,6 +217,17 @@ describe('flows without JavaScript', () => {
     expect(outline).toBe('solid');
     await page.keyboard.press('Enter');
     await page.waitForURL(`${server.origin}/account`);
+    // The page for a device accepts the code in lower case too.
+    const { user_code } = await createDevice(server).start();
+    await page.goto(`${server.origin}/device`);
+    expect(await page.evaluate('document.activeElement.name')).toBe('user_code');
+    await page.keyboard.type(user_code.toLowerCase());
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Connect Demo screen?' }).waitFor();
+    await page.getByRole('button', { name: 'Allow', exact: true }).focus();
+    await page.keyboard.press('Enter');
+    // A remembered consent has no page.
+    await page.getByRole('heading', { name: /^(Allow access\?|Demo screen is connected)/ }).waitFor();
   });
 });
 
@@ -265,128 +248,4 @@ describe('pages with JavaScript', () => {
     expect(request.method()).toBe('POST');
     expect(request.postData()).toContain('code=');
   });
-});
-
-describe('a screen that signs in, and the phone of its user, which shows our pages without JavaScript', () => {
-  /**
-   * Serves the page of the screen, which is the device that signs in. The page must come from a real server, because
-   * Chromium does not let a page of an intercepted request call loopback addresses.
-   */
-  const application = useFixture(() =>
-    serveHttp((_request, response) => {
-      response.setHeader('Content-Type', 'text/html').end(screenHtml(server.origin));
-    }),
-  );
-  const screenAddress = () => `${application.url}/screen`;
-  beforeAll(async () => {
-    await server.load({
-      clients: [
-        {
-          client_id: 'bay-screen',
-          client_name: 'Bay 7 screen',
-          kind: 'driving-range',
-          redirect_uris: [screenAddress()],
-          response_types: ['code'],
-          grant_types: ['authorization_code', deviceCodeGrant, 'refresh_token'],
-          scope: `openid profile roles offline_access ${scopes.play}`,
-        },
-      ],
-    });
-  });
-
-  /**
-   * Returns a page that acts as the device, a screen at a bay. A real screen polls with a timer. This page polls when
-   * its button is pressed, and then shows the error or the name of the user.
-   */
-  const screenHtml = (auth: string) => `<!doctype html><html lang="en"><title>Bay 7</title>
-<h1>Sign in</h1><p>Open <b id="address"></b> and enter</p><p id="code"></p><button>Poll</button><p role="status"></p>
-<script>
-  const show = (selector, text) => { document.querySelector(selector).textContent = text; };
-  const post = async (path, form) =>
-    (await fetch('${auth}' + path, { method: 'POST', body: new URLSearchParams({ client_id: 'bay-screen', ...form }) }))
-      .json();
-  const started = post('/connect/deviceauthorization', {
-    scope: 'openid profile roles offline_access ${scopes.play}',
-  }).then((codes) => {
-    show('#address', codes.verification_uri);
-    show('#code', codes.user_code);
-    return codes;
-  });
-  document.querySelector('button').addEventListener('click', async () => {
-    show('[role=status]', '');
-    const { device_code } = await started;
-    const { error, access_token } = await post('/connect/token', { grant_type: '${deviceCodeGrant}', device_code });
-    if (error) return show('[role=status]', error);
-    const headers = { Authorization: 'Bearer ' + access_token };
-    const { name } = await (await fetch('${auth}/connect/userinfo', { headers })).json();
-    show('[role=status]', 'Welcome, ' + name);
-  });
-</script>`;
-
-  async function openScreen(): Promise<Page> {
-    const hasJavaScript = true;
-    const context = await browser.newContext(contextOptions({ width: 1280, scheme: 'dark' }, hasJavaScript));
-    const page = await context.newPage();
-    await page.goto(screenAddress());
-    return page;
-  }
-
-  /** Presses the button of the screen, and returns the text that the screen then shows. */
-  async function poll(screen: Page): Promise<string | null> {
-    await screen.getByRole('button', { name: 'Poll' }).click();
-    const status = screen.locator('[role=status]:not(:empty)');
-    await status.waitFor();
-    return status.textContent();
-  }
-
-  async function readCode(screen: Page): Promise<string> {
-    await screen.locator('#code:not(:empty)').waitFor();
-    return (await screen.locator('#code').textContent()) ?? '';
-  }
-
-  async function openPhone(screen: Page): Promise<Page> {
-    const hasJavaScript = false;
-    const context = await browser.newContext(contextOptions({ width: 390, scheme: 'light' }, hasJavaScript));
-    const phone = await context.newPage();
-    await phone.goto((await screen.locator('#address').textContent()) ?? '');
-    return phone;
-  }
-
-  withBrowser(
-    'a screen is signed in after a player has entered its code on a phone, with the keyboard alone',
-    async () => {
-      const screen = await openScreen();
-      const code = await readCode(screen);
-      expect(await poll(screen)).toBe('authorization_pending');
-
-      const phone = await openPhone(screen);
-      expect(await phone.evaluate('document.activeElement.name')).toBe('user_code');
-      // The page accepts the code in lower case too.
-      await phone.keyboard.type(code.toLowerCase());
-      await saveScreenshot(phone, 'device-phone-1-code');
-      await phone.keyboard.press('Enter');
-      await phone.getByRole('heading', { name: 'Connect Bay 7 screen?' }).waitFor();
-      expect(await phone.locator('.user-code').textContent()).toBe(code);
-      await saveScreenshot(phone, 'device-phone-2-decision');
-      await phone.getByRole('button', { name: 'Allow', exact: true }).focus();
-      await phone.keyboard.press('Enter');
-      await phone.locator('#username:focus').waitFor();
-      await phone.keyboard.type(player.username);
-      await phone.keyboard.press('Tab');
-      await phone.keyboard.type(player.password);
-      await phone.keyboard.press('Enter');
-      await phone.getByRole('heading', { name: 'Allow access?' }).waitFor();
-      await saveScreenshot(phone, 'device-phone-3-consent');
-      await phone.getByRole('button', { name: 'Allow', exact: true }).focus();
-      await phone.keyboard.press('Enter');
-      await phone.getByRole('heading', { name: 'Bay 7 screen is connected' }).waitFor();
-      await saveScreenshot(phone, 'device-phone-4-connected');
-
-      // Simulates a wait of 10 s. Without it, the second poll would follow too soon after the first one (`slow_down`).
-      await createDevice(server).passTime(10);
-      expect(await poll(screen)).toBe('Welcome, Pat Player');
-      await saveScreenshot(screen, 'device-screen');
-    },
-    60_000,
-  );
 });
