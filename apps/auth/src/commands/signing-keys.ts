@@ -11,8 +11,7 @@ import {
   postgresUrl,
   readConfig,
 } from '@bay-booking/service/config';
-import { runCommand } from '@bay-booking/service/lifecycle';
-import { withDatabase } from '@bay-booking/service/with-database';
+import { runCommand, withDatabase } from '@bay-booking/service/lifecycle';
 import { storeEvents } from '../audit/store.ts';
 import { createFactorStore } from '../factors/store.ts';
 import { reencryptEmails } from '../outbox/mailer.ts';

@@ -1,6 +1,5 @@
 // Defines the JSON Schemas of groups and of the requests for groups.
-import { namedSchema } from '@bay-booking/common/endpoint';
-import { linksSchema } from '@bay-booking/common/links';
+import { linksSchema, namedSchema } from '@bay-booking/common/endpoint';
 import { anyText } from '@bay-booking/common/text';
 import { bookingSchema, createBookingSchema } from '../bookings/booking.ts';
 

@@ -1,6 +1,5 @@
 // Describes and handles the endpoints for holds (docs/behaviour.md, "Holds").
-import { type EndpointResponse, namedSchema } from '@bay-booking/common/endpoint';
-import { linksSchema } from '@bay-booking/common/links';
+import { type EndpointResponse, linksSchema, namedSchema } from '@bay-booking/common/endpoint';
 import { textSchema } from '@bay-booking/common/text';
 import { keyedRequest, newResponse } from '@bay-booking/service/idempotency';
 import type { FromSchema } from 'json-schema-to-ts';

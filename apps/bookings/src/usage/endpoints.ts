@@ -1,7 +1,6 @@
 // Describes and handles GET /api/booking-usage (docs/behaviour.md, "Usage").
 import { findLengthErrors, parseDates } from '@bay-booking/common/date-times';
-import { namedSchema } from '@bay-booking/common/endpoint';
-import { linksSchema } from '@bay-booking/common/links';
+import { linksSchema, namedSchema } from '@bay-booking/common/endpoint';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { textSchema } from '@bay-booking/common/text';
 import { selectFacility } from '../changes/select-facility.ts';

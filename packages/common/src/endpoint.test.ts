@@ -1,6 +1,6 @@
 // Tests the links of resources.
 import { expect, test } from '@jest/globals';
-import { linksBelow } from './links.ts';
+import { linksBelow } from './endpoint.ts';
 
 test.each([
   ['http://localhost:4001', 'http://localhost:4001/api/bookings/1'],
