@@ -85,15 +85,6 @@ describe('sessions', () => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  test('the page shows the times of sessions with their time zone', async () => {
-    const { account } = await registerUser(server);
-    const times = [...account.html.matchAll(/<time datetime="([^"]+)" title="\1" data-without-zone>([^<]*)<\/time>/g)];
-    // The only session has the times “Signed in” and “Last used”.
-    expect(times).toHaveLength(2);
-    for (const [, , text] of times) expect(text).toMatch(/^\d+ \w+ \d{4}, \d\d:\d\d$/);
-    expect(textOf(account.html)).toContain('Times are in UTC .');
-  });
-
   test('a user cannot end the session of another user', async () => {
     const owner = await registerUser(server);
     await signInUser(server, owner.username, { userAgent: firefox });

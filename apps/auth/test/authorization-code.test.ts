@@ -144,12 +144,6 @@ describe('the exchange', () => {
     expect(narrow).toMatchObject({ status: 200, scope: `${scopes.play} openid` });
   });
 
-  test('a facility where the subject has no role gives invalid_request, and the code stays usable', async () => {
-    const form = { code: await obtainCode({ scope: scopes.bookings }) };
-    expect(await redeem({ ...form, facility: 'fac-north' })).toMatchObject({ status: 400, error: 'invalid_request' });
-    expect(await redeem(form)).toMatchObject({ status: 200, scope: scopes.bookings });
-  });
-
   test.each<[string, () => Promise<Record<string, string>>]>([
     ['an unknown code', async () => ({ code: 'made-up' })],
     ['a missing PKCE verifier', async () => ({ code: await obtainCode(pkce.challenge) })],

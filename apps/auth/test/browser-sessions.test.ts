@@ -1,7 +1,7 @@
 // Tests the session of a browser (its end, and concurrent changes by two tabs or by a page that renews its tokens
 // silently), and the CSRF protection, headers and error pages that all pages share (docs/behaviour-auth.md, "Pages").
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { type FormBrowser, fieldOf, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, fieldOf, linkTo, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { textOf } from '@bay-booking/testkit/html-forms';
 import { eventually } from '@bay-booking/testkit/wait';
 import { beforeEach, describe, expect, test } from '@jest/globals';
@@ -272,12 +272,15 @@ describe('CSRF protection', () => {
 
 // conformance/attacks.test.ts tests the other headers of every page.
 test('the headers of a page allow scripts of this site only, and form-action unless the form may lead to a client', async () => {
-  const page = await openBrowser(server).open(authorizeAddress());
+  const browser = openBrowser(server);
+  const page = await browser.open(authorizeAddress());
   const policy = page.headers.get('content-security-policy');
   expect(policy).toContain("script-src 'self';");
   // The form of this page ends in a redirect to the client, and the client may redirect further. Browsers apply
   // `form-action` to all these redirects, so the directive would block them.
   expect(policy).not.toContain('form-action');
+  const register = await browser.open(linkTo(page, 'Create an account'));
+  expect(register.headers.get('content-security-policy')).not.toContain('form-action');
   const direct = await openBrowser(server).open('/sign-in');
   expect(direct.headers.get('content-security-policy')).toContain("form-action 'self'");
   expect(page.html).not.toMatch(/style="|\son\w+=/);

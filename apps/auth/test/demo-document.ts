@@ -1,6 +1,6 @@
 // Defines the import document of the test server. It contains those accounts and clients of the demo that the tests
 // need, with the same ids and credentials (docs/behaviour.md, "The demo"). Other fields can differ from the demo: for
-// example, demo-spa may use refresh tokens here.
+// example, demo-spa may use refresh tokens and the response type `id_token` here.
 
 import type { ScopeTable } from '../src/oidc/scopes.ts';
 import type { ImportDocument } from './import-document.ts';
@@ -59,7 +59,7 @@ export function demoDocument(scopes: ScopeTable): ImportDocument {
         token_endpoint_auth_method: 'none',
         redirect_uris: ['http://localhost:4010/spa'],
         grant_types: ['authorization_code', 'implicit', 'refresh_token'],
-        response_types: ['code', 'token', 'id_token token'],
+        response_types: ['code', 'token', 'id_token', 'id_token token'],
         scope: everyScope,
       },
       {

@@ -218,15 +218,9 @@ test('userinfo answers a request with the scheme DPoP with a DPoP challenge, and
 });
 
 test.each(['/connect/token', '/connect/par', '/connect/revocation', '/connect/userinfo'])(
-  'CORS at %s allows the header DPoP, and exposes DPoP-Nonce and WWW-Authenticate',
+  'CORS at %s exposes DPoP-Nonce and WWW-Authenticate',
   async (path) => {
     const origin = { Origin: 'http://localhost:4010' };
-    const preflight = await fetch(server.origin + path, {
-      method: 'OPTIONS',
-      headers: { ...origin, 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'dpop' },
-    });
-    expect(preflight.headers.get('access-control-allow-origin')).toMatch(/^(\*|http:\/\/localhost:4010)$/);
-    expect(preflight.headers.get('access-control-allow-headers')?.toLowerCase()).toContain('dpop');
     const response = await server.post(path, { client_id: 'demo-spa', token: 'x' }, origin);
     expect(response.headers.get('access-control-allow-origin')).toMatch(/^(\*|http:\/\/localhost:4010)$/);
     const exposed = response.headers.get('access-control-expose-headers');

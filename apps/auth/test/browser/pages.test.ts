@@ -173,20 +173,6 @@ describe('flows without JavaScript', () => {
     await application.close();
   });
 
-  withBrowser('registration and denied consent lead to the redirect URI', async () => {
-    const page = await newPage();
-    await page.goto(requestUrl());
-    await page.getByRole('link', { name: 'Create an account' }).click();
-    await fillIn(
-      page,
-      { name: 'Nora', username: 'nora@example.org', password: 'seven unusual lamps' },
-      'Create account',
-    );
-    await page.getByRole('button', { name: 'Do not allow' }).click();
-    await page.waitForURL(`${webCallback}**`);
-    expect(new URL(page.url()).searchParams.get('error')).toBe('access_denied');
-  });
-
   withBrowser('the consent page offers sign-out, which ends the session', async () => {
     const page = await newPage();
     await signIn(page, requestUrl());

@@ -6,12 +6,12 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, fieldOf } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
-import { basic, patForm, scopes, statusAndBody } from '../auth-server.ts';
-import { authorize, authorizeUrl, openBrowser, owner, player, webCallback } from '../flows.ts';
-import { codeClient, redirectUri, startForRelyingParty } from './relying-party.ts';
+import { basic, patForm, scopes, startAuthServer, statusAndBody } from '../auth-server.ts';
+import { authorize, authorizeUrl, openBrowser, owner, pkce, player, webCallback } from '../flows.ts';
 
 // The limits are high, because the tests fail to sign in often.
-const server = useFixture(() => startForRelyingParty({ accountFailures: 1000, addressFailures: 1000 }));
+const lockout = { accountFailures: 1000, addressFailures: 1000 };
+const server = useFixture(() => startAuthServer({}, { lockout }));
 
 /** Authorization requests of three demo clients: a confidential client, and two public clients. */
 const web = {
@@ -279,7 +279,9 @@ describe('cookies', () => {
       if (location) expect(location).toMatch(/^(\/|https:\/\/id\.bay-booking\.example\/)/);
       return location ? request(location.replace(issuer, '')) : response.text();
     };
-    const client = { client_id: codeClient.id, redirect_uri: redirectUri };
+    const redirectUri = 'https://rp.example/callback';
+    await server.load({ clients: [{ client_id: 'https', redirect_uris: [redirectUri], scope: web.scope }] });
+    const client = { client_id: 'https', redirect_uri: redirectUri, ...pkce.challenge };
     const html = await request(authorizeUrl({ origin: '' }, { ...web, ...client }));
     const action = /action="([^"]+sign-in)"/.exec(html)?.[1] ?? '';
     const csrf = /name="csrf" value="([^"]+)"/.exec(html)?.[1] ?? '';

@@ -8,12 +8,12 @@ import { read, root } from '@bay-booking/testkit/repository';
 import { eventually } from '@bay-booking/testkit/wait';
 import { expect, test } from '@jest/globals';
 import * as openid from 'openid-client';
-import { scopes } from '../auth-server.ts';
+import { scopes, startAuthServer } from '../auth-server.ts';
 import { openBrowser, player, signInAndConsent } from '../flows.ts';
 import { configureOpenidClient } from '../openid-client.ts';
-import { codeClient, implicitClient, redirectUri, startForRelyingParty } from './relying-party.ts';
+import { codeClient, implicitClient } from './relying-party.ts';
 
-const server = useFixture(() => startForRelyingParty());
+const server = useFixture(() => startAuthServer());
 
 /** Returns parameters of an authorization request, and the values with which openid-client checks the response. */
 async function createChecks() {
@@ -51,11 +51,11 @@ test('a public client completes the code flow with PKCE, refreshes its tokens an
 test('the client reads the code from a form_post response', async () => {
   const config = await configureOpenidClient(server, codeClient.id, openid.ClientSecretPost(codeClient.secret));
   const { checks, params } = await createChecks();
-  const request = { redirect_uri: redirectUri, scope: 'openid', response_mode: 'form_post' };
+  const request = { redirect_uri: codeClient.redirectUri, scope: 'openid', response_mode: 'form_post' };
   const page = await signInWith(config, { ...request, ...params });
   // A real browser would submit the form of this page with JavaScript. The test builds the same request.
   const fields = page.forms[0]?.fields.map(({ name, value }) => [name, value] as [string, string]) ?? [];
-  const formPost = new Request(redirectUri, { method: 'POST', body: new URLSearchParams(fields) });
+  const formPost = new Request(codeClient.redirectUri, { method: 'POST', body: new URLSearchParams(fields) });
   const tokens = await openid.authorizationCodeGrant(config, formPost, { ...checks, idTokenExpected: true });
   expect(tokens.claims()).toMatchObject({ sub: 'acc-player', aud: codeClient.id });
 });
@@ -64,8 +64,9 @@ test('the response type id_token gives an id_token with the claims of the reques
   const config = await configureOpenidClient(server, implicitClient.id, openid.None());
   openid.useIdTokenResponseType(config);
   const [expectedState, expectedNonce] = [openid.randomState(), openid.randomNonce()];
-  const request = { redirect_uri: redirectUri, scope: 'openid email', state: expectedState, nonce: expectedNonce };
-  const back = await signInWith(config, request);
+  const checks = { state: expectedState, nonce: expectedNonce };
+  const request = { redirect_uri: implicitClient.redirectUri, scope: 'openid email' };
+  const back = await signInWith(config, { ...request, ...checks });
   const claims = await openid.implicitAuthentication(config, back.url, expectedNonce, { expectedState });
   expect(claims).toMatchObject({ sub: 'acc-player', email: 'player@example.com' });
 });

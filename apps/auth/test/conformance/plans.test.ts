@@ -10,10 +10,13 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import type { FormBrowser, Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { generateKeyPair, SignJWT } from 'jose';
+import { startAuthServer } from '../auth-server.ts';
 import { codeModules, commonModules, implicitModules, responseTypeMissing, secretInBody } from './modules.ts';
-import { createRelyingParty, postLogoutRedirectUri, startForRelyingParty } from './relying-party.ts';
+import { createRelyingParty } from './relying-party.ts';
 
-const server = useFixture(() => startForRelyingParty());
+const server = useFixture(() => startAuthServer());
+/** The address to which users of demo-web return after they have signed out. */
+const postLogoutRedirectUri = 'http://localhost:4010/signed-out';
 
 const basicPlan = [
   {

@@ -1,12 +1,12 @@
-// Implements the relying party that the public OpenID conformance plans describe. The relying party is registered as
-// several static clients. It sends an end user in a test browser to the authorization endpoint, and checks every
-// response by the rules of OpenID Connect Core.
+// Implements the relying party that the public OpenID conformance plans describe. It uses clients of the demo, sends an
+// end user in a test browser to the authorization endpoint, and checks every response by the rules of OpenID Connect
+// Core.
 import { createHash, randomBytes } from 'node:crypto';
 import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { expect } from '@jest/globals';
 import { createRemoteJWKSet, type JWTPayload, jwtVerify } from 'jose';
-import type { Lockout } from '../../src/config.ts';
-import { type AuthServer, basic, scopes, startAuthServer, statusAndBody } from '../auth-server.ts';
+import { type AuthServer, basic, statusAndBody } from '../auth-server.ts';
+import { authorizeUrl, player, webCallback } from '../flows.ts';
 
 /**
  * The variant of a conformance test plan: the values of response_type and response_mode, and how the client sends its
@@ -18,37 +18,9 @@ export interface Variant {
   readonly clientAuth?: 'basic' | 'post';
 }
 
-export const redirectUri = 'https://rp.example/callback';
-export const postLogoutRedirectUri = 'https://rp.example/signed-out';
-const endUser = { username: 'player@example.com', password: 'demo-player-pass' };
-export const codeClient = { id: 'rp-code', secret: 'the-secret-of-rp-code-0123456789abcdef' };
-export const secondClient = { id: 'rp-second', secret: 'the-secret-of-rp-second-0123456789abc' };
-export const implicitClient = { id: 'rp-implicit' };
-
-export async function startForRelyingParty(lockout: Partial<Lockout> = {}): Promise<AuthServer> {
-  const server = await startAuthServer({}, { lockout });
-  const common = { redirect_uris: [redirectUri], scope: scopes.all.join(' ') };
-  await server.load({
-    clients: [
-      ...[codeClient, secondClient].map(({ id, secret }) => ({
-        ...common,
-        client_id: id,
-        client_secret: secret,
-        post_logout_redirect_uris: [postLogoutRedirectUri],
-        grant_types: ['authorization_code', 'refresh_token'],
-        response_types: ['code'],
-      })),
-      {
-        ...common,
-        client_id: implicitClient.id,
-        token_endpoint_auth_method: 'none',
-        grant_types: ['implicit'],
-        response_types: ['id_token', 'id_token token', 'token'],
-      },
-    ],
-  });
-  return server;
-}
+export const codeClient = { id: 'demo-web', secret: 'demo-web-secret', redirectUri: webCallback };
+export const secondClient = { id: 'demo-range', secret: 'demo-range-secret' };
+export const implicitClient = { id: 'demo-spa', redirectUri: 'http://localhost:4010/spa' };
 
 export interface AuthorizationResponse {
   /** How the parameters reached the redirect URI. Undefined if the end user did not return to the redirect URI. */
@@ -87,7 +59,7 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
       // The second `...params` overrides the default values.
       ...params,
       client_id: client.id,
-      redirect_uri: redirectUri,
+      redirect_uri: client.redirectUri,
       response_type: responseType,
       scope: 'openid',
       state: random(),
@@ -98,33 +70,22 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Record<string, string>;
   };
 
-  /** Sends an authorization request as GET, or as a form on the page of the relying party. */
+  /** Sends an authorization request with GET or POST. */
   const authorize = async (
     params: Record<string, string | undefined> = {},
     { browser = newBrowser(), post = false }: { browser?: FormBrowser; post?: boolean } = {},
   ): Promise<AuthorizationResponse> => {
     const sent = requestOf(params);
-    const address = `${server.origin}/connect/authorize`;
-    if (!post) return finish(browser, await browser.open(`${address}?${new URLSearchParams(sent)}`), sent);
-    const fields = Object.entries(sent).map(([name, value]) => ({ name, value, type: 'hidden', isChecked: false }));
-    const startPage: Page = {
-      url: new URL('https://rp.example/start'),
-      status: 200,
-      headers: new Headers(),
-      html: '',
-      title: '',
-      links: [],
-      forms: [{ action: address, method: 'post', fields, buttons: [] }],
-    };
-    return finish(browser, await browser.send(startPage, {}), sent);
+    const posted = post ? await server.post('/connect/authorize', sent) : undefined;
+    return finish(browser, await browser.open(posted?.headers.get('location') ?? authorizeUrl(server, sent)), sent);
   };
 
   const redeem = async (
     code: string,
-    { id, secret } = codeClient,
+    { id, secret }: { id: string; secret: string } = codeClient,
     more: Record<string, string> = {},
   ): Promise<Record<string, unknown>> => {
-    const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, ...more };
+    const form = { grant_type: 'authorization_code', code, redirect_uri: webCallback, ...more };
     return statusAndBody(
       clientAuth === 'basic'
         ? await server.post('/connect/token', form, basic(id, secret))
@@ -132,7 +93,10 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     );
   };
 
-  const refresh = async (token: string, { id, secret } = codeClient): Promise<Record<string, unknown>> =>
+  const refresh = async (
+    token: string,
+    { id, secret }: { id: string; secret: string } = codeClient,
+  ): Promise<Record<string, unknown>> =>
     server.token({ grant_type: 'refresh_token', refresh_token: token }, basic(id, secret));
 
   /** Checks an id_token (OpenID Connect Core section 3.1.3.7). By default, id_tokens are signed with RS256. */
@@ -225,13 +189,13 @@ async function finish(browser: FormBrowser, first: Page, sent: Record<string, st
     const fields = new Set(page.forms.flatMap((form) => form.fields.map(({ name }) => name)));
     if (page.status === 200 && fields.has('password')) {
       seen.push('sign-in');
-      page = await browser.send(page, endUser);
+      page = await browser.send(page, player);
     } else if (page.status === 200 && page.html.includes('name="decision"')) {
       seen.push('consent');
       page = await browser.send(page, {}, { name: 'decision', value: 'allow' });
     } else break;
   }
-  const posted = page.forms.find(({ action }) => action === redirectUri);
+  const posted = page.forms.find(({ action }) => action === sent.redirect_uri);
   if (posted) {
     expect(posted.method.toLowerCase()).toBe('post');
     const params = new URLSearchParams(posted.fields.map(({ name, value }) => [name, value] as [string, string]));
@@ -242,7 +206,7 @@ async function finish(browser: FormBrowser, first: Page, sent: Record<string, st
   // The test browser does not open the redirect URI. After a redirect to this URI, `page.status` is 0. Every other
   // page comes from the server.
   if (page.status !== 0) return { params: new URLSearchParams(), seen, page, sent };
-  expect(page.url.href.split(/[?#]/)[0]).toBe(redirectUri);
+  expect(page.url.href.split(/[?#]/)[0]).toBe(sent.redirect_uri);
   return page.url.hash
     ? { via: 'fragment', params: new URLSearchParams(page.url.hash.slice(1)), seen, page, sent }
     : { via: 'query', params: page.url.searchParams, seen, page, sent };
