@@ -3,8 +3,7 @@
 import { formats } from '@bay-booking/common/date-times';
 import { linksBelow } from '@bay-booking/common/endpoint';
 import { atPointer } from '@bay-booking/common/validation';
-import { createImportFiles } from '@bay-booking/records/file';
-import type { ImportStore } from '@bay-booking/records/import';
+import { createImportFiles, type ImportStore } from '@bay-booking/records/import';
 import { createManagement } from '@bay-booking/records/management';
 import type { Operator, RecordStore } from '@bay-booking/records/record';
 import type { Database } from '@bay-booking/service/database/database';

@@ -5,8 +5,7 @@ import { formats } from '@bay-booking/common/date-times';
 import { type MakeLink, responseSchema } from '@bay-booking/common/endpoint';
 import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import { atPointer } from '@bay-booking/common/validation';
-import { createImportFiles } from '@bay-booking/records/file';
-import type { ImportStore } from '@bay-booking/records/import';
+import { createImportFiles, type ImportStore } from '@bay-booking/records/import';
 import {
   createManagementErrors,
   createRepetitionFinder,
