@@ -38,22 +38,6 @@ test.each([
   expect(unsupportedVersion(version)).toBe(error);
 });
 
-test('only the owner may write the applied migrations', async () => {
-  await execute(`create role migration_reader login password 'x';
-    alter default privileges in schema public grant select, insert, update, delete on tables to migration_reader`);
-  try {
-    await run();
-    const privileges = ['select', 'insert', 'update', 'delete'].map(
-      (privilege) => `has_table_privilege('migration_reader', 'schema_migration', '${privilege}') as ${privilege}_ok`,
-    );
-    expect(await execute(`select ${privileges}`)).toEqual([
-      { select_ok: true, insert_ok: false, update_ok: false, delete_ok: false },
-    ]);
-  } finally {
-    await execute('drop owned by migration_reader; drop role migration_reader');
-  }
-});
-
 test('a run fails if the file of an applied migration was changed', async () => {
   await run();
   await writeFile(join(directory, '0001_table.sql'), 'create table other (n int)');
