@@ -4,12 +4,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { eventually } from '@bay-booking/testkit/wait';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeProtectedHeader } from 'jose';
 import { book, nextBooking } from './support/booking-load.ts';
 import { keyEncryptionKey, runCommand } from './support/commands.ts';
 import type { Instance } from './support/instance.ts';
-import { printMeasurements, recordMeasurement, timeUntil } from './support/measurements.ts';
+import { recordMeasurement, timeUntil } from './support/measurements.ts';
 import { bookOnce, getToken, skewedClock, startTestSystem } from './support/test-system.ts';
 
 const system = useFixture(startTestSystem);
@@ -21,7 +21,6 @@ beforeAll(async () => {
   bookings = await system.startBookings();
   token = await getToken(auth.base);
 });
-afterAll(printMeasurements);
 
 describe('an instance of auth stops', () => {
   test('bookings continues with cached keys while auth is down, and a new instance waits for auth', async () => {

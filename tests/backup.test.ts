@@ -1,14 +1,16 @@
 // Tests that a lost database server can be restored as docs/operations/back-up.md describes: from a base backup that
 // was made under load, and from the archived write-ahead log (WAL). The test restores the server twice: to the end of
 // the archive, and to a point in time. FAULT_REPORT=1 prints the durations.
-import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
 import { read } from '@bay-booking/testkit/repository';
 import { eventually } from '@bay-booking/testkit/wait';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { baseBackup, writeSignalFile } from './support/base-backup.ts';
+import pg from 'pg';
 import {
   book,
   bookingWithExternalId,
@@ -18,8 +20,9 @@ import {
   waitForBookings,
 } from './support/booking-load.ts';
 import { keyEncryptionKey, runCommand } from './support/commands.ts';
+import type { DatabaseServer } from './support/database-server.ts';
 import type { Instance } from './support/instance.ts';
-import { printMeasurements, recordMeasurement, timed } from './support/measurements.ts';
+import { recordMeasurement, timed } from './support/measurements.ts';
 import { getToken, startTestSystem, type TestSystem } from './support/test-system.ts';
 
 let system: TestSystem;
@@ -49,12 +52,54 @@ afterAll(async () => {
   await restored?.stop();
   await system?.close();
   await rm(folder, { recursive: true, force: true });
-  printMeasurements();
 });
 
 const query = (sql: string, values: unknown[] = []) => system.database.query('bookings', sql, values);
 const storedIds = async (): Promise<ReadonlySet<string>> =>
   new Set((await query('select external_booking_id as id from booking')).rows.map(({ id }) => id));
+
+/**
+ * Folders that are copied without their contents. `pg_wal` contains the write-ahead log, which the server on the copy
+ * gets by streaming or from the archive. The contents of the other folders are only for the server that is copied.
+ */
+const emptyFolders = ['pg_wal', 'pg_replslot', 'pg_stat_tmp', 'pg_notify'];
+const excludedFiles = new Set([...emptyFolders, 'postmaster.pid', 'postmaster.opts']);
+
+/**
+ * Copies the files of `database` to the folder `target`. The files change while they are copied. Before a server can
+ * use the copy, PostgreSQL makes the copy consistent by replaying the write-ahead log (WAL).
+ */
+async function baseBackup(database: DatabaseServer, target: string): Promise<void> {
+  const session = new pg.Client({ connectionString: database.ownerUrlOf('bookings') });
+  await session.connect();
+  try {
+    // With `true`, the backup begins with an immediate checkpoint. Otherwise it could take minutes.
+    await session.query("select pg_backup_start('base', true)");
+    await mkdir(target, { mode: 0o700 });
+    for (const name of await readdir(database.dataPath)) {
+      if (!excludedFiles.has(name))
+        await promisify(execFile)('cp', ['-a', join(database.dataPath, name), target]).catch(throwUnlessVanished);
+    }
+    // With `false`, PostgreSQL does not wait until it has archived the write-ahead log.
+    const { rows } = await session.query('select labelfile from pg_backup_stop(false)');
+    await writeFile(join(target, 'backup_label'), rows[0].labelfile);
+  } finally {
+    await session.end();
+  }
+  // This empty file makes PostgreSQL recover from the archive.
+  await writeFile(join(target, 'recovery.signal'), '');
+  const owner = await stat(database.dataPath);
+  for (const name of emptyFolders) await mkdir(join(target, name));
+  // The name '' stands for the folder `target` itself.
+  for (const name of ['', 'backup_label', 'recovery.signal', ...emptyFolders])
+    await chown(join(target, name), owner.uid, owner.gid);
+}
+
+/** PostgreSQL may delete a file while the folder is copied. The write-ahead log has what the copy needs. */
+function throwUnlessVanished(error: Error & { readonly stderr?: string }): void {
+  const lines = error.stderr?.trim().split('\n') ?? [''];
+  if (!lines.every((line) => line.endsWith(': No such file or directory'))) throw error;
+}
 
 /** Returns the SQL block that follows this heading in docs/operations/back-up.md. */
 function documentedSql(heading: string): string {
@@ -97,7 +142,6 @@ async function rotateKeys(oldToken: string): Promise<string> {
  */
 const restore = (name: string, target: Record<string, string>): Promise<number> =>
   timed(async () => {
-    await writeSignalFile(join(folder, name), 'recovery.signal');
     restored = await startEmbeddedPostgres({
       dataDir: join(folder, name),
       port: system.database.port,

@@ -19,7 +19,7 @@ import { type Load, nextBooking, startLoad, waitForBookings } from './support/bo
 import { type CitusDatabase, distribute, startCitusDatabase } from './support/citus-database.ts';
 import { nodeEnvironment, runCommand } from './support/commands.ts';
 import type { Instance } from './support/instance.ts';
-import { printMeasurements, recordLoad, timed, timeUntil } from './support/measurements.ts';
+import { recordLoad, timed, timeUntil } from './support/measurements.ts';
 import { applyNextRelease } from './support/next-release.ts';
 import {
   bookOnce,
@@ -70,7 +70,6 @@ if (!programs) process.stderr.write('The tests of Citus are skipped: no PostgreS
   });
   afterAll(async () => {
     await system?.close();
-    printMeasurements();
   });
 
   /** Starts a load. If the test does not stop the load, `afterEach` does. */

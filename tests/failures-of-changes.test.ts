@@ -4,13 +4,13 @@
 import type { ServerResponse } from 'node:http';
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { eventually } from '@bay-booking/testkit/wait';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { callApi } from './support/api.ts';
 import { type BookingWriters, startBookingWriters } from './support/booking-writers.ts';
 import { runCommand } from './support/commands.ts';
 import { type FeedReader, startFeedReader } from './support/feed-reader.ts';
 import type { Instance } from './support/instance.ts';
-import { printMeasurements, recordMeasurement, timeUntil } from './support/measurements.ts';
+import { recordMeasurement, timeUntil } from './support/measurements.ts';
 import { getToken, startTestSystem } from './support/test-system.ts';
 import {
   type BookingReceiver,
@@ -45,7 +45,6 @@ afterEach(async () => {
   await Promise.all(readers.map((reader) => reader.stop()));
   await Promise.all(receivers.map((receiver) => receiver.close()));
 });
-afterAll(printMeasurements);
 
 /** Sends a request to the first instance, and expects success. Returns the body of the response. */
 async function call<Body>(method: string, path: string, body?: object): Promise<Body> {

@@ -14,7 +14,7 @@ import { book, type Load, nextBooking, startLoad, waitForBookings } from './supp
 import { startDistributedDatabase } from './support/citus-database.ts';
 import type { StoppableDatabase } from './support/database-server.ts';
 import type { Instance } from './support/instance.ts';
-import { printMeasurements, recordLoad, timed, timeUntil } from './support/measurements.ts';
+import { recordLoad, timed, timeUntil } from './support/measurements.ts';
 import {
   bookOnce,
   getToken,
@@ -41,8 +41,6 @@ const engines = [
       ]
     : []),
 ];
-
-afterAll(printMeasurements);
 
 describe.each(engines)('on $engine', ({ engine, start, activity }) => {
   let system: TestSystem<StoppableDatabase>;

@@ -1,16 +1,16 @@
 // Installs packages/client from its tarball into an empty folder, and uses the installed package: runs the examples of
 // the README on Node 20 and 24, compiles programs, and loads the package in a browser.
 import { execFile } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, normalize } from 'node:path';
 import { promisify } from 'node:util';
 import { chromiumMissing, hasChromium, launchChromium } from '@bay-booking/testkit/browser';
+import { serveHttp } from '@bay-booking/testkit/http-server';
 import { findNode } from '@bay-booking/testkit/programs';
 import { read, root } from '@bay-booking/testkit/repository';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { useClientSystem } from '../support/client-system.ts';
-import { startModuleServer } from '../support/module-server.ts';
-import { type InstalledClient, installPackedClient } from '../support/packed-client.ts';
 import { getToken } from '../support/test-system.ts';
 
 const run = promisify(execFile);
@@ -19,8 +19,33 @@ const readme = read('packages/client/README.md');
 const readmeBlocks = (language: string): readonly string[] =>
   [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(([, text]) => text as string);
 
+/** All direct and indirect dependencies of the client. They are also packed, so that npm can install them offline. */
+const dependencies = ['oauth4webapi', 'standardwebhooks', '@stablelib/base64', 'fast-sha256'];
+
+async function installPackedClient() {
+  const folder = await mkdtemp(join(tmpdir(), 'bay-booking-client-'));
+  // The NODE_OPTIONS of the tests must not affect npm.
+  const npm = async (...args: string[]) =>
+    (await run('npm', args, { cwd: root, env: { ...process.env, NODE_OPTIONS: '' }, timeout: 120_000 })).stdout;
+  const packages = [join(root, 'packages/client'), ...dependencies.map((name) => join(root, 'node_modules', name))];
+  await npm('pack', ...packages, '--pack-destination', folder, '--silent');
+  const tarballs = (await readdir(folder)).map((file) => join(folder, file));
+  await writeFile(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
+  await npm('install', '--prefix', folder, '--offline', '--no-audit', '--no-fund', ...tarballs);
+  const installed = join(folder, 'node_modules/@bay-booking/client');
+  const files = await readdir(installed, { recursive: true, withFileTypes: true });
+  return {
+    folder,
+    /** The paths of all files in the installed package. */
+    files: files
+      .filter((file) => file.isFile())
+      .map((file) => join(file.parentPath, file.name).slice(installed.length + 1)),
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
 const system = useClientSystem();
-let installed: InstalledClient;
+let installed: Awaited<ReturnType<typeof installPackedClient>>;
 beforeAll(async () => {
   installed = await installPackedClient();
 });
@@ -161,8 +186,8 @@ describe('TypeScript programs that use the package', () => {
 });
 
 describe('the package in a browser', () => {
-  const modulesFolder = () => join(installed.folder, 'node_modules');
-  const importMap = {
+  /** The URL path of the main module of each package. */
+  const imports = {
     '@bay-booking/client': '/@bay-booking/client/dist/client.js',
     oauth4webapi: '/oauth4webapi/build/index.js',
   };
@@ -172,7 +197,14 @@ describe('the package in a browser', () => {
   (hasChromium ? test : test.skip)(
     'the client creates and deletes a booking with a token that a function returns',
     async () => {
-      const server = await startModuleServer(modulesFolder(), importMap);
+      const html = `<script type="importmap">${JSON.stringify({ imports })}</script>`;
+      const server = await serveHttp(async ({ url = '/' }, response) => {
+        if (url === '/') return void response.writeHead(200, { 'Content-Type': 'text/html' }).end(html);
+        const text = await readFile(join(installed.folder, 'node_modules', normalize(url)), 'utf8').catch(
+          () => undefined,
+        );
+        response.writeHead(text === undefined ? 404 : 200, { 'Content-Type': 'text/javascript' }).end(text);
+      });
       const browser = await launchChromium();
       try {
         const page = await browser.newPage();

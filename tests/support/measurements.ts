@@ -1,4 +1,4 @@
-// Measures durations, and collects the measurements of the tests of failures for the tables in
+// Measures durations, and prints the measurements of the tests of failures for the tables in
 // docs/operations/runbook.md.
 import { eventually } from '@bay-booking/testkit/wait';
 import type { Load } from './booking-load.ts';
@@ -13,18 +13,11 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
 /** Waits as `eventually` does. Returns the duration in milliseconds. */
 export const timeUntil = (check: () => Promise<unknown>): Promise<number> => timed(() => eventually(check));
 
-const lines: string[] = [];
-
-/** `failure` describes the failure, for example the component that was stopped. */
+/** Prints the measurements if FAULT_REPORT is set. `failure` describes the failure, for example the component that was stopped. */
 export function recordMeasurement(failure: string, result: Readonly<Record<string, unknown>>): void {
-  lines.push(`${failure}: ${JSON.stringify(result)}`);
+  if (process.env.FAULT_REPORT) process.stdout.write(`${failure}: ${JSON.stringify(result)}\n`);
 }
 
 /** Records the number of responses of each status, and the duration of the slowest request in milliseconds. */
 export const recordLoad = (failure: string, load: Load, more: Readonly<Record<string, unknown>> = {}): void =>
   recordMeasurement(failure, { ...load.statuses(), longest: load.longest(), ...more });
-
-/** Prints the measurements of this test file if the environment variable FAULT_REPORT is set. */
-export function printMeasurements(): void {
-  if (process.env.FAULT_REPORT) process.stdout.write(`${lines.join('\n')}\n`);
-}
