@@ -13,7 +13,7 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
 /** Waits as `eventually` does. Returns the duration in milliseconds. */
 export const timeUntil = (check: () => Promise<unknown>): Promise<number> => timed(() => eventually(check));
 
-/** Prints the measurements if FAULT_REPORT is set. `failure` describes the failure, for example the component that was stopped. */
+/** Prints the result if FAULT_REPORT is set. `failure` names, for example, the component that was stopped. */
 export function recordMeasurement(failure: string, result: Readonly<Record<string, unknown>>): void {
   if (process.env.FAULT_REPORT) process.stdout.write(`${failure}: ${JSON.stringify(result)}\n`);
 }

@@ -1,11 +1,14 @@
 // Tests that `migrate` applies each migration only once, rejects a migration that was changed after it had been
-// applied, and repeats a migration that has failed (docs/behaviour.md, "Start-up").
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+// applied, and repeats a migration that has failed (docs/behaviour.md, "Start-up"), and that a release is ready only if
+// it can use the schema of the database (docs/behaviour.md, "Health, metrics and logs").
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTestDatabase, queryOnce, type TestDatabase } from '@bay-booking/testkit/database';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { connectDatabase } from '../src/database/database.ts';
 import { migrate, unsupportedVersion } from '../src/database/migrate.ts';
+import { databaseCheck } from '../src/http/readiness.ts';
 
 let database: TestDatabase;
 let directory: string;
@@ -57,4 +60,36 @@ test('an invalid index that a failed run has left behind is created again by the
   await execute('delete from entry');
   expect(await run()).toEqual([2]);
   expect(await execute(isValid)).toEqual([{ indisvalid: true }]);
+});
+
+test.each<[title: string, applied: string[], release: string[], error: string | undefined]>([
+  ['ready on its own schema', ['first', 'second'], ['first', 'second'], undefined],
+  ['ready on a newer schema that only adds', ['first', 'expand_second', 'expand_third'], ['first'], undefined],
+  ['not ready on an empty database', [], ['first'], 'schema version 0 is older than 1: run migrate'],
+  [
+    'not ready on an older schema',
+    ['first'],
+    ['first', 'expand_second'],
+    'schema version 1 is older than 2: run migrate',
+  ],
+  [
+    'not ready on a newer schema that removes something',
+    ['first', 'expand_second', 'contract_third'],
+    ['first'],
+    'schema version 3 is newer than 1: this release is too old',
+  ],
+])('a release is %s', async (_title, applied, release, error) => {
+  const releaseOf = async (name: string, migrations: readonly string[]) => {
+    const folder = join(directory, name);
+    await mkdir(folder);
+    for (const [index, migration] of migrations.entries())
+      await writeFile(join(folder, `000${index + 1}_${migration}.sql`), `create table ${migration} (id int)`);
+    return folder;
+  };
+  if (applied.length > 0) await migrate({ url: database.url, directory: await releaseOf('applied', applied) });
+  const db = connectDatabase({ url: database.url, applicationName: 'test' });
+  const check = databaseCheck(db, await releaseOf('release', release))();
+  if (error) await expect(check).rejects.toThrow(error);
+  else await expect(check).resolves.toBeUndefined();
+  await db.destroy();
 });
