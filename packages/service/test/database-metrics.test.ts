@@ -52,10 +52,12 @@ describe('the database metrics', () => {
   test('count a transaction that runs again after a deadlock', async () => {
     const registry = connectWithMetrics(database.url);
     let runs = 0;
-    await transaction(db, async (tx) => {
+    const result = await transaction(db, async (tx) => {
       runs += 1;
       if (runs === 1) await query(tx, "do $$ begin raise exception using errcode = '40P01'; end $$");
+      return runs;
     });
+    expect(result).toBe(2);
     expect(await registry.metrics()).toMatch(/database_retries_total\{service="test"\} 1/);
   });
 

@@ -114,18 +114,6 @@ describe('a transaction', () => {
     expect(await readWords()).toEqual([]);
   });
 
-  test('runs once more after a deadlock', async () => {
-    let runs = 0;
-    const result = await transaction(db, async (tx) => {
-      runs += 1;
-      if (runs === 1) await query(tx, raise('40P01'));
-      await query(tx, insert, ['a', 1]);
-      return runs;
-    });
-    expect(result).toBe(2);
-    expect(await readWords()).toEqual(['a']);
-  });
-
   test('fails with a transient error if its connection is lost, and the next query succeeds', async () => {
     const work = transaction(db, async (tx) => {
       await query(tx, insert, ['a', 1]);

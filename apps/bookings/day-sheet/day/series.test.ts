@@ -1,7 +1,6 @@
 // Tests series: dates on the wall clock, conflicts, and for which bookings of a group a change is.
 import type { BookingBay } from '@bay-booking/client';
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import type { SheetBooking } from './day.ts';
 import {
   bookingsInScope,
@@ -117,35 +116,4 @@ test('a group moves by bays and on the wall clock, and only a new name is taken 
   expect(() => movedLike(group[1], { ...skipped, endDate: isoAt('2027-10-31T03:00') }, day)(inSpring)).toThrow(
     'no time remains',
   );
-});
-
-test('to move there and back restores every booking whose wall-clock times occur once', () => {
-  const dates = fc.record({
-    week: fc.integer({ min: 0, max: 51 }),
-    hour: fc.integer({ min: 8, max: 20 }),
-    bayId: fc.constantFrom('a', 'b', 'c'),
-  });
-  const bookingAt = ({ week, hour, bayId }: { week: number; hour: number; bayId: string }): SheetBooking => {
-    const date = new Date(Date.UTC(2027, 0, 5 + 7 * week)).toISOString().slice(0, 10);
-    return bookingOf(
-      date,
-      bayId,
-      `${date}T${String(hour).padStart(2, '0')}:00`,
-      `${date}T${String(hour + 1).padStart(2, '0')}:00`,
-    );
-  };
-  const rule = fc.property(fc.array(dates, { minLength: 1 }), fc.integer({ min: -7, max: 2 }), (members, hours) => {
-    const group = members.map(bookingAt);
-    const [first] = group as [SheetBooking];
-    const [start, end] = [first.startDate, first.endDate].map((time) => new Date(Date.parse(time) + hours * 3_600_000));
-    const change = { ...first, startDate: start?.toISOString() ?? '', endDate: end?.toISOString() ?? '' };
-    const there = movedLike(first, change, day);
-    const back = movedLike({ ...first, ...change }, first, day);
-    for (const booking of group)
-      expect(back({ ...booking, ...there(booking) })).toMatchObject({
-        startDate: booking.startDate,
-        endDate: booking.endDate,
-      });
-  });
-  fc.assert(rule, { numRuns: 100 });
 });
