@@ -228,7 +228,6 @@ describe('stop', () => {
   });
 
   test.each([
-    { signal: 'SIGTERM', program: 'the launcher', result: 0 },
     { signal: 'SIGKILL', program: 'the launcher', result: 'SIGKILL' },
     { signal: 'SIGINT', program: 'the npm process that runs the launcher', result: 0 },
     { signal: 'SIGKILL', program: 'the npm process that runs the launcher', result: 'SIGKILL' },
