@@ -3,7 +3,7 @@
 import { useFixture } from '@bay-booking/testkit/fixture';
 import { clients, rounds } from '@bay-booking/testkit/rounds';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
+import { decodeJwt } from 'jose';
 import { audience, basic, passSecondAfterUse, scopes, startAuthServer, statusAndBody } from './auth-server.ts';
 import {
   authorize,
@@ -113,27 +113,6 @@ describe('the exchange', () => {
     const refreshed = await refresh(tokens.refresh_token);
     expect(refreshed).toMatchObject({ status: 200, refresh_token: expect.any(String) });
     expect(refreshed.refresh_token).not.toBe(tokens.refresh_token);
-  });
-
-  test('openid and custom scopes give an id_token with the granted claims and a JWT access token', async () => {
-    const all = `openid profile email roles ${scopes.play} ${scopes.bookings}`;
-    const { code } = await authorize(server, request({ scope: all, nonce: 'n-0S6_WzA2Mj' }), { user: owner });
-    const tokens = await redeem({ code: String(code) });
-    expect(tokens.scope).toBe(all);
-    const keys = createRemoteJWKSet(new URL(`${server.origin}/connect/jwks`));
-    const { payload } = await jwtVerify(String(tokens.id_token), keys, { issuer: server.origin, audience: 'demo-web' });
-    expect(payload).toMatchObject({
-      sub: 'acc-owner-north',
-      name: 'Olivia North',
-      preferred_username: 'owner@north.example',
-      email: 'owner@north.example',
-      email_verified: true,
-      roles: ['range-owner'],
-      nonce: 'n-0S6_WzA2Mj',
-    });
-    const rules = { issuer: server.origin, audience, typ: 'at+jwt' };
-    const access = await jwtVerify(String(tokens.access_token), keys, rules);
-    expect(access.payload).toMatchObject({ sub: 'acc-owner-north', facilities: ['fac-north'] });
   });
 
   test('the scopes of a code request and of a refresh may have extra spaces around them', async () => {
@@ -259,18 +238,6 @@ describe('refresh', () => {
 });
 
 describe('public clients', () => {
-  const spa = { client_id: 'demo-spa', redirect_uri: 'http://localhost:4010/spa' };
-
-  test('a public client must use PKCE with the method S256', async () => {
-    const withoutPkce = await openBrowser(server).open(authorizeUrl(server, request(spa)));
-    expect(redirectParameters(withoutPkce)).toMatchObject({ error: 'invalid_request' });
-    const code = await obtainCode({ ...spa, ...pkce.challenge });
-    const ofAnotherRequest = await redeem({ ...spa, code, code_verifier: 'v'.repeat(43) }, {});
-    expect(ofAnotherRequest).toMatchObject({ status: 400, error: 'invalid_grant' });
-    const tokens = await redeem({ ...spa, code, code_verifier: pkce.verifier }, {});
-    expect(tokens).toMatchObject({ status: 200, token_type: 'Bearer' });
-  });
-
   test('a public client may omit PKCE if it is registered with pkce: "optional", and refreshes without a secret', async () => {
     const redirectUris = [
       'http://localhost:4010/native',

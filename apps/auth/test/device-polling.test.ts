@@ -287,8 +287,6 @@ async function eventsOf(work: () => Promise<unknown>) {
   return server.db('audit_event').whereNot('kind', 'like', 'sign-in.%').orderBy('id');
 }
 
-const metrics = async () => (await fetch(`${server.origin}/metrics`)).text();
-
 test('the events of a connected device are its request, its consent, its decision and its tokens', async () => {
   // A remembered consent has no page.
   await server.db('consent').del();
@@ -312,9 +310,6 @@ test('the events of a connected device are its request, its consent, its decisio
   expect(started).toMatchObject({ client_id, account_id: null, detail });
   expect(connected).toMatchObject({ client_id, account_id, detail });
   expect(issued).toMatchObject({ account_id, detail: { ...detail, grantType: deviceCodeGrant } });
-  expect(await metrics()).toMatch(
-    /auth_tokens_total\{[^}]*grant_type="urn:ietf:params:oauth:grant-type:device_code",outcome="issued"[^}]*\} [1-9]/,
-  );
 });
 
 test('the audit trail contains denied devices and wrong codes', async () => {

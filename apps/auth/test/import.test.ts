@@ -6,7 +6,6 @@ import { documentedFields, fieldsOf } from '@bay-booking/testkit/import-guide';
 import { findFiles, read } from '@bay-booking/testkit/repository';
 import { eventually } from '@bay-booking/testkit/wait';
 import { describe, expect, test } from '@jest/globals';
-import { decodeJwt } from 'jose';
 import {
   connectDatabase,
   createAccountRecords,
@@ -384,22 +383,6 @@ describe('an import inserts or updates by id', () => {
     expect(await errorsOf({ clients: [{ client_id: 'everything', client_secret: 's', ...metadata }] })).toEqual([]);
     const [row] = await server.db('client').where({ id: 'everything' });
     expect(row.metadata).toEqual(metadata);
-  });
-
-  test('fields that only the server may set have no effect in the stored metadata of a client', async () => {
-    const credentials = { client_id: 'plain', client_secret: 's' };
-    await load({ clients: [{ ...credentials, grant_types: ['client_credentials'], scope: scopes.play }] });
-    const forged = { account_id: 'acc-owner-north', facility_ids: ['fac-north'], allowed_scope: scopes.bookings };
-    const forge = "update client set metadata = metadata || ?::jsonb where id = 'plain'";
-    await server.db.raw(forge, [JSON.stringify(forged)]);
-    const form = { grant_type: 'client_credentials', ...credentials };
-    const granted = await server.token({ ...form, scope: scopes.play });
-    expect(granted).toMatchObject({ status: 200 });
-    expect(decodeJwt(String(granted.access_token))).toMatchObject({ sub: 'plain', client_id: 'plain' });
-    expect(decodeJwt(String(granted.access_token))).not.toHaveProperty('facilities');
-    // Only the forged `allowed_scope`, which has no effect, contains this scope.
-    const refused = await server.token({ ...form, scope: scopes.bookings });
-    expect(refused).toMatchObject({ status: 400, error: 'invalid_scope' });
   });
 
   test('a confidential client stays confidential if its secret is left out', async () => {

@@ -246,19 +246,17 @@ describe('the history of a facility', () => {
       `insert into audit_event (at, kind, account_id, facility_id, detail)
        select now() - make_interval(secs => n), 'invitation.sent', 'acc-chronicler', 'fac-long',
               jsonb_build_object('email', 'n' || n || '@range.example', 'role', 'staff')
-         from generate_series(1, 60) n`,
+         from generate_series(1, 40) n`,
     );
-    // A page shows 25 events, so the 60 events are on three pages.
+    // A page shows 25 events, so the 40 events are on two pages.
     const path = '/portal/facilities/fac-long/history';
     const { browser, page } = await portal.signIn('chronicler', path);
     expect(page.html).toContain('n1@');
     expect(page.html).not.toContain('n26@');
     const second = await browser.open(linkTo(page, 'Older'));
     expect(second.html).toContain('n26@');
-    const third = await browser.open(linkTo(second, 'Older'));
-    expect(third.html).toContain('n60@');
-    expect(third.links.some(({ text }) => text === 'Older')).toBe(false);
-    expect((await browser.open(`${path}?page=4`)).html).toContain('There are no older events');
+    expect(second.links.some(({ text }) => text === 'Older')).toBe(false);
+    expect((await browser.open(`${path}?page=3`)).html).toContain('There are no older events');
     for (const invalid of ['0', '-1', '1.5', 'x', '999999999999']) {
       expect((await browser.open(`${path}?page=${invalid}`)).status).toBe(404);
     }
@@ -323,13 +321,9 @@ describe('who gets an e-mail about a change, which says who changed what, and wh
   });
 
   describe('tokens', () => {
-    const createToken = async () => {
+    const createToken = async (name = 'Till') => {
       const { browser, page } = await signIn('till', '/portal');
-      await browser.send(
-        page,
-        { name: 'Till', expiresInDays: '30', facility: id, access: 'read' },
-        { action: '/tokens' },
-      );
+      await browser.send(page, { name, expiresInDays: '30', facility: id, access: 'read' }, { action: '/tokens' });
       return browser;
     };
 
@@ -348,22 +342,15 @@ describe('who gets an e-mail about a change, which says who changed what, and wh
       );
     });
 
-    test('a token that the staff revokes: the service account and the owners', async () => {
-      await createToken();
+    test('a token that the staff revokes: the service account and the owners, without a name that could be a link', async () => {
+      await createToken('Sign in at evil.example');
       const { browser, page } = await signIn('deputy', `${path}/tokens`);
       await browser.submit(linkTo(page, '/revoke'), {}, 'Revoke the token');
       await expectMails(
         'A token for Mail Range was revoked',
         ['boss', 'partner', 'till'],
-        `Name of deputy (${addressOf('deputy')}) revoked the personal access token “Till”.`,
+        `Name of deputy (${addressOf('deputy')}) revoked the personal access token “(see the portal)”.`,
       );
-    });
-
-    test('a name that could become a link is left out', async () => {
-      const { browser, page } = await signIn('till', '/portal');
-      const values = { name: 'Sign in at evil.example', expiresInDays: '30', facility: id, access: 'read' };
-      await browser.send(page, values, { action: '/tokens' });
-      await expectMails('A token for Mail Range was created', ['boss', 'partner'], '“(see the portal)”');
     });
   });
 

@@ -206,8 +206,6 @@ const signOut = async (browser: FormBrowser): Promise<void> => {
 
 describe.each<[Record<string, string>, naming: string]>([
   [{ prompt: 'login' }, 'without'],
-  [{ prompt: 'login' }, 'with'],
-  [{ max_age: '60' }, 'without'],
   [{ max_age: '60' }, 'with'],
 ])('a request with %j, %s acr_values=idp:NAME', (params, naming) => {
   const requestAt = (name: string) => ({ ...params, ...(naming === 'with' && { acr_values: `idp:${name}` }) });

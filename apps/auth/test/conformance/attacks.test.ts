@@ -3,7 +3,7 @@
 // chapters V3, V6 and V7). docs/security.md lists which rule each test covers.
 import { createHmac } from 'node:crypto';
 import { useFixture } from '@bay-booking/testkit/fixture';
-import { type FormBrowser, fieldOf } from '@bay-booking/testkit/form-browser';
+import type { FormBrowser } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
 import { basic, patForm, scopes, startAuthServer, statusAndBody } from '../auth-server.ts';
@@ -348,29 +348,6 @@ describe('cookies', () => {
     expect((await authorizeWithCookie()).headers.get('location')).toContain('code=');
     await browser.submit('/connect/endsession', {}, 'Sign out');
     expect((await authorizeWithCookie()).headers.get('location')).toContain('error=login_required');
-  });
-});
-
-describe('the same request sent many times at once succeeds or is rejected, without a server error', () => {
-  /** Sends a request eight times in parallel. Returns the address to which the successful response redirects. */
-  const sendEightTimes = async (send: () => Promise<Response>): Promise<URL> => {
-    const responses = await Promise.all(Array.from({ length: 8 }, send));
-    for (const { status } of responses) expect([303, 400]).toContain(status);
-    const success = responses.find(({ status }) => status === 303);
-    return new URL(success?.headers.get('location') ?? '', server.origin);
-  };
-
-  test('a consent and the request that follows it can be sent many times at once', async () => {
-    const browser = openBrowser(server);
-    const consent = await browser.submit(authorizeUrl(server, { ...web, prompt: 'consent' }), player);
-    const { pathname } = consent.url;
-    const csrf = fieldOf(consent, 'csrf', { action: '/consent' }) ?? '';
-    const headers = { Cookie: browser.cookieHeader(pathname) };
-    const resume = await sendEightTimes(() => server.post(`${pathname}/consent`, { csrf, decision: 'allow' }, headers));
-    const Cookie = browser.cookieHeader(resume.pathname);
-    const back = await sendEightTimes(() => fetch(resume, { redirect: 'manual', headers: { Cookie } }));
-    expect(back.searchParams.get('code')).toBeTruthy();
-    expect((await server.post(`${pathname}/consent`, { csrf, decision: 'allow' }, headers)).status).toBe(400);
   });
 });
 
