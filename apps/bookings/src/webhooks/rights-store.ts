@@ -2,7 +2,7 @@
 import { type Database, query, send, type Transaction, transaction } from '@bay-booking/service/database/database';
 import { revocationIdInSql } from '@bay-booking/service/revocations';
 import type { EndedRight } from '../auth/revocations.ts';
-import { failSome } from './delivery/delivery-statements.ts';
+import { failSome } from './delivery/delivery-store.ts';
 
 /** A table of the parameters $1 (the ids) and $2 (`before`). */
 const revoked = 'unnest($1::text[], $2::float8[]) as revoked (revocation_id, before)';

@@ -4,8 +4,7 @@ import { type FeedStore, findLatestChange } from '../../changes/feed/store.ts';
 import type { BookingState } from '../../changes/log.ts';
 import type { WebhookDelivery } from '../webhook.ts';
 import { countReplayed } from './cursor-store.ts';
-import { ofFacilities } from './delivery-statements.ts';
-import type { DeliveryFilter } from './delivery-store.ts';
+import { type DeliveryFilter, ofFacilities } from './delivery-store.ts';
 import { eventBody } from './feeder.ts';
 
 const statements = {
