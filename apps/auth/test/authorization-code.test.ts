@@ -100,6 +100,15 @@ describe('the exchange', () => {
     });
   });
 
+  test('a resource that was not granted is invalid_target, and uses up neither code nor refresh token', async () => {
+    const code = await obtainCode({ scope: 'openid offline_access' });
+    const invalid = { status: 400, error: 'invalid_target' };
+    expect(await redeem({ code, resource: audience })).toMatchObject(invalid);
+    const tokens = await redeem({ code });
+    expect(await refresh(tokens.refresh_token, web, { resource: audience })).toMatchObject(invalid);
+    expect(await refresh(tokens.refresh_token)).toMatchObject({ status: 200 });
+  });
+
   test('a granted offline_access gives a refresh_token, even without prompt=consent and without openid', async () => {
     const { code, scope } = await authorize(server, request({ scope: `offline_access ${scopes.play}` }));
     expect(scope).toBe(`offline_access ${scopes.play}`);

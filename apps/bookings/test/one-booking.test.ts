@@ -138,9 +138,9 @@ describe('conditional requests', () => {
 
   test('an old ETag, a weak ETag or a text without an ETag in If-Match returns 412', async () => {
     const { id, etag } = await create({ externalBookingId: 'ext-412' });
-    const { body } = await put(id, bookingBody());
+    const { body, headers } = await put(id, bookingBody());
     const contextData = { externalBookingId: 'ext-412' };
-    for (const condition of [etag, `W/${etag}`, '"x"', 'nonsense']) {
+    for (const condition of [etag, `W/${headers.etag}`, '"x"', 'nonsense']) {
       const ifMatch = { 'If-Match': condition };
       for (const response of [await put(id, bookingBody({ bayId: 'bay-s1-03' }), ifMatch), await remove(id, ifMatch)]) {
         expect(response.status).toBe(412);
