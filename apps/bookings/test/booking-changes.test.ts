@@ -183,13 +183,7 @@ describe('the history', () => {
     expect(await errorsOf('', ['fac-south'])).toEqual([200]);
     expect(await errorsOf('', [])).toEqual([403, 'ERR00403']);
     expect(await errorsOf('facilityId=fac-east')).toEqual([400, 'ERR00002']);
-    for (const filter of [
-      'action=moved',
-      'startDate=2041-01-01',
-      'startDate=2041-01-02T00:00:00Z&endDate=2041-01-01T00:00:00Z',
-      'pageSize=1001',
-      'subject=',
-    ])
+    for (const filter of ['action=moved', 'startDate=2041-01-01', 'pageSize=1001', 'subject='])
       expect([filter, ...(await errorsOf(`facilityId=fac-north&${filter}`))]).toEqual([filter, 400, 'ERR00002']);
   });
 

@@ -1,10 +1,13 @@
 // Tests queries on a database server that responds too late or never. Also tests for which errors `isUnavailable`
-// returns true: errors whose cause usually disappears after a moment.
+// returns true: errors whose cause usually disappears after a moment, and the metrics of the pool and of failed
+// statements.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { connectDatabase, type Database, isUnavailable, query, transaction } from '../src/database/database.ts';
+import { collectDatabaseMetrics } from '../src/database/metrics.ts';
+import { createMetrics } from '../src/metrics.ts';
 
 let database: TestDatabase;
 let db: Database;
@@ -77,5 +80,58 @@ describe('isUnavailable', () => {
     ['P0001', 'raise_exception', false],
   ])('of SQLSTATE %s (%s) is %s', async (code, _name, expected) => {
     expect(isUnavailable(await raise(code))).toBe(expected);
+  });
+});
+
+describe('the database metrics', () => {
+  let measured: Database;
+  afterEach(() => measured.destroy());
+
+  function connectWithMetrics(url: string) {
+    measured = connectDatabase({ url, applicationName: 'test', poolMax: 3 });
+    const metrics = createMetrics('test');
+    collectDatabaseMetrics(metrics, measured);
+    return metrics.registry;
+  }
+
+  test('report the used and free connections of the pool and its limit', async () => {
+    const registry = connectWithMetrics(database.url);
+    await transaction(measured, async (tx) => {
+      await query(tx, 'select 1');
+      const text = await registry.metrics();
+      expect(text).toMatch(/database_pool_connections\{state="used",service="test"\} 1/);
+      expect(text).toMatch(/state="limit",service="test"\} 3/);
+    });
+    expect(await registry.metrics()).toMatch(/state="free",service="test"\} 1/);
+  });
+
+  test('count a failed statement by its SQLSTATE, inside and outside a transaction', async () => {
+    const registry = connectWithMetrics(database.url);
+    await expect(query(measured, 'select * from nowhere')).rejects.toMatchObject({ code: '42P01' });
+    await expect(transaction(measured, (tx) => query(tx, 'select 1/0'))).rejects.toMatchObject({
+      code: '22012',
+    });
+    const text = await registry.metrics();
+    for (const code of ['42P01', '22012'])
+      expect(text).toContain(`database_errors_total{code="${code}",service="test"} 1`);
+  });
+
+  test('count a transaction that runs again after a deadlock', async () => {
+    const registry = connectWithMetrics(database.url);
+    let runs = 0;
+    const result = await transaction(measured, async (tx) => {
+      runs += 1;
+      if (runs === 1) await query(tx, "do $$ begin raise exception using errcode = '40P01'; end $$");
+      return runs;
+    });
+    expect(result).toBe(2);
+    expect(await registry.metrics()).toMatch(/database_retries_total\{service="test"\} 1/);
+  });
+
+  test('count a failed connection by the code of the network error', async () => {
+    // No server listens on port 1.
+    const registry = connectWithMetrics('postgres://nobody@127.0.0.1:1/none');
+    await expect(query(measured, 'select 1')).rejects.toBeDefined();
+    expect(await registry.metrics()).toMatch(/database_errors_total\{code="ECONNREFUSED"/);
   });
 });
