@@ -26,14 +26,6 @@ test('the metrics count token requests by grant type and outcome, and unknown gr
   expect(text).not.toContain('made-up-by-a-client');
 });
 
-test('the metrics count requests by route, without the paths that clients invent', async () => {
-  await requestToken({ grant_type: 'client_credentials' });
-  await fetch(`${server.origin}/invented-by-a-client`);
-  const text = await metrics();
-  expect(text).toMatch(/^http_request_duration_seconds_count\{[^}]*route="\/connect\/token"[^}]*\} [1-9]/m);
-  expect(text).not.toContain('/invented-by-a-client');
-});
-
 test('the error code of a rejected request is in the access log and in the metrics', async () => {
   const { headers } = await requestToken({ grant_type: 'client_credentials' }, 'wrong');
   await requestToken({ grant_type: 'made-up-by-a-client' });

@@ -44,10 +44,6 @@ async function registerUserWithCodes() {
 const asksForCode = ({ url }: Page): boolean => url.pathname === '/sign-in/second-factor';
 const isSignedIn = async ({ browser }: Pick<TestUser, 'browser'>): Promise<boolean> =>
   (await browser.open('/account')).url.pathname === '/account';
-const auditKinds = async (kind: string): Promise<number> => {
-  await server.auth.waitUntilIdle();
-  return Number((await server.db('audit_event').where({ kind }).count())[0]?.count);
-};
 const mailTo = (to: string, subject: RegExp) =>
   eventually(async () => mailsInLog(server).find((mail) => mail.to === to && subject.test(mail.subject)));
 
@@ -65,7 +61,8 @@ describe('the set-up', () => {
     const again = await user.browser.open('/account/security');
     expect(recoveryCodes.some((code) => again.html.includes(code))).toBe(false);
     expect((await mailTo(user.username, /authenticator app was set up/)).text).toContain('/account/security');
-    expect(await auditKinds('factor.added')).toBeGreaterThan(0);
+    await server.auth.waitUntilIdle();
+    expect(await server.db('audit_event').where({ kind: 'factor.added' }).first()).toBeDefined();
     // The database contains neither the secret nor a code.
     const stored = JSON.stringify([await server.db('authenticator_app'), await server.db('recovery_code')]);
     for (const text of [secret, ...recoveryCodes]) expect(stored).not.toContain(text);

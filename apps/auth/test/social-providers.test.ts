@@ -1,6 +1,5 @@
 // Tests which access tokens from native apps are accepted, depending on the provider's response
-// (docs/behaviour-auth.md, "Social providers"). Also tests that a rejected token counts as a failed sign-in, and tokens
-// that are bound with DPoP.
+// (docs/behaviour-auth.md, "Social providers"). Also tests that a rejected token counts as a failed sign-in.
 // The presets for Microsoft, Apple and GitHub need only credentials to sign users in.
 //
 // A token of the first tests contains the provider's responses, in base64url. The simulated provider decodes the token
@@ -12,7 +11,6 @@ import { serveHttp } from '@bay-booking/testkit/http-server';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt, generateKeyPair, SignJWT } from 'jose';
 import { type AuthServer, scopes, serverGlobals, startAuthServer } from './auth-server.ts';
-import { createKeyClient } from './key-client.ts';
 import { createPublicProviders, type PublicProviders } from './public-providers.ts';
 import { socialProvidersFile } from './social-server.ts';
 
@@ -113,8 +111,7 @@ const formFor = (provider: string, responses: Responses) => ({
   provider,
   token: tokenFor(responses),
 });
-const exchange = (name: string, responses: Responses, headers: Record<string, string> = {}) =>
-  server.token(formFor(name, responses), headers);
+const exchange = (name: string, responses: Responses) => server.token(formFor(name, responses));
 
 /** The response of an introspection endpoint to a valid token. */
 const activeResponse = { active: true, client_id: app, sub: 'u-1' };
@@ -199,14 +196,6 @@ test('a token that the provider does not confirm counts as a failed sign-in from
   expect([locked.status, Number(locked.headers.get('retry-after')) > 0]).toEqual([429, true]);
   // The other tests send their requests from the same address, which must not stay locked out.
   await server.db.raw('delete from guard_count');
-});
-
-test('with a DPoP proof, the access token is bound to the key', async () => {
-  const key = await createKeyClient('demo-native', server.origin);
-  const headers = { DPoP: await key.proof(`${server.origin}/connect/token`) };
-  const response = await exchange('introspection', { token: activeResponse }, headers);
-  expect(response).toMatchObject({ status: 200, token_type: 'DPoP' });
-  expect(decodeJwt(String(response.access_token)).cnf).toEqual({ jkt: key.thumbprint });
 });
 
 /** The id of the user Ada at each of the simulated providers. */

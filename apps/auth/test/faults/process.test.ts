@@ -1,6 +1,5 @@
 // Tests the service and its commands as separate processes, from the start with an empty database to SIGTERM.
 import { createTestDatabase, type TestDatabase } from '@bay-booking/testkit/database';
-import { useFixture } from '@bay-booking/testkit/fixture';
 import { serveHttp } from '@bay-booking/testkit/http-server';
 import { type RunningProcess, startProcess } from '@bay-booking/testkit/process';
 import { eventually } from '@bay-booking/testkit/wait';
@@ -76,22 +75,6 @@ describe('from an empty database', () => {
 });
 
 describe('errors of a command or of the start', () => {
-  const migrated = useFixture(async () => {
-    const { url, drop } = await createTestDatabase({ migrations: migrationsDirectory });
-    return { url, close: drop };
-  });
-  const withMigrated = (env: Record<string, string> = {}) => ({ ...environment, DATABASE_URL: migrated.url, ...env });
-
-  // places.test.ts of bookings, whose import has the same command, tests the encoding of the file.
-  test('the import names the path of each error and exits with code 1', async () => {
-    const { child, ended } = start('commands/import.ts', ['-'], withMigrated());
-    child.stdin?.end('{"facilities":[{"id":7}]}');
-    const { code, err } = await ended;
-    expect(code).toBe(1);
-    expect(err).toContain('/facilities/0/id: must be string');
-    expect(err).toContain('/facilities/0/name: is missing');
-  });
-
   test.each([
     ['signing-keys.ts', []],
     ['signing-keys.ts', ['turn']],
@@ -114,9 +97,12 @@ describe('errors of a command or of the start', () => {
   });
 
   test('the service names KEY_ENCRYPTION_KEY if it cannot decrypt the stored keys, and exits with code 1', async () => {
-    expect(await run('commands/signing-keys.ts', ['rotate'], withMigrated())).toMatchObject({ code: 0 });
+    const { url, drop } = await createTestDatabase({ migrations: migrationsDirectory });
+    const env = { ...environment, DATABASE_URL: url };
+    expect(await run('commands/signing-keys.ts', ['rotate'], env)).toMatchObject({ code: 0 });
     const anotherKey = Buffer.alloc(32, 9).toString('base64');
-    const { code, err } = await run('main.ts', [], withMigrated({ KEY_ENCRYPTION_KEY: anotherKey }));
+    const { code, err } = await run('main.ts', [], { ...env, KEY_ENCRYPTION_KEY: anotherKey });
+    await drop();
     expect(code).toBe(1);
     expect(err).toMatch(/^KEY_ENCRYPTION_KEY does not open/);
   });
