@@ -8,7 +8,9 @@ import { promisify } from 'node:util';
 import { freePort } from '@bay-booking/postgres/ports';
 import { readPostmaster } from '@bay-booking/postgres/postmaster';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@bay-booking/postgres/server';
+import { migrate } from '@bay-booking/service/database/migrate';
 import { queryOnce } from '@bay-booking/testkit/database';
+import { root } from '@bay-booking/testkit/repository';
 import type pg from 'pg';
 import { type AppName, readDemo, runCommand } from './commands.ts';
 
@@ -88,7 +90,7 @@ async function createServiceDatabase(
 ): Promise<void> {
   await query('postgres', `create database ${app}`);
   await query('postgres', `create role ${app}_service login password '${rolePassword}'`);
-  await runCommand(app, { DATABASE_URL: ownerUrlOf(app) }, 'migrate.ts');
+  await migrate({ url: ownerUrlOf(app), directory: join(root, 'apps', app, 'migrations') });
   await query(app, `grant select, insert, update, delete on all tables in schema public to ${app}_service`);
   await query(app, `grant usage on all sequences in schema public to ${app}_service`);
   for (const timeout of [

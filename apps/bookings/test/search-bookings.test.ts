@@ -192,41 +192,15 @@ describe('searches', () => {
   });
 });
 
-describe('pages', () => {
-  test('pages have links that contain every filter', async () => {
-    const query = [
-      'ids=a&externalBookingIds=x%26y&externalBookingIds[]=p%2Cq&correlationIds=c&bayIds=b&locationIds=loc-north-1',
-      'userAlias=Ann%20%C3%86&isActive=1&startDate=2030-06-15T08:00:00Z&endDate=2030-06-15T18:00:00%2B02:00',
-      'page=3&pageSize=7',
-    ].join('&');
-    const { body } = await search(`?${query}`);
-    const parameters = new URL(body._links.first.href).searchParams;
-    expect([...parameters]).toEqual([
-      ['ids', 'a'],
-      ['externalBookingIds', 'x&y'],
-      ['externalBookingIds[]', 'p,q'],
-      ['correlationIds', 'c'],
-      ['bayIds', 'b'],
-      ['locationIds', 'loc-north-1'],
-      ['userAlias', 'Ann Æ'],
-      ['isActive', '1'],
-      ['startDate', '2030-06-15T08:00:00Z'],
-      ['endDate', '2030-06-15T18:00:00+02:00'],
-      ['page', '1'],
-      ['pageSize', '7'],
-    ]);
-  });
-
-  test('pages after the last one are empty and have the total', async () => {
-    for (const page of ['3', '99999999999999999999']) {
-      const { body, status } = await search(`?pageSize=5&page=${page}`);
-      expect(status).toBe(200);
-      expect(body).toMatchObject({ items: [], total: 8, pageCount: 2 });
-      expect(body._links.last.href).toContain('page=2&');
-      expect(body._links.prev.href).toContain('page=2&');
-      expect(body._links).not.toHaveProperty('next');
-    }
-  });
+test('pages after the last one are empty and have the total', async () => {
+  for (const page of ['3', '99999999999999999999']) {
+    const { body, status } = await search(`?pageSize=5&page=${page}`);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ items: [], total: 8, pageCount: 2 });
+    expect(body._links.last.href).toContain('page=2&');
+    expect(body._links.prev.href).toContain('page=2&');
+    expect(body._links).not.toHaveProperty('next');
+  }
 });
 
 describe('400 for an invalid search', () => {

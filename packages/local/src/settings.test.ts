@@ -41,7 +41,8 @@ test('the day sheet of the demo has the base URL of bookings, and is off unless 
 });
 
 test('METRICS_PORT may be at most 65534, because bookings uses the next port', () => {
-  expect(read({ METRICS_PORT: '65534' }).metricsPorts).toEqual({ auth: 65_534, bookings: 65_535 });
+  const { auth, bookings } = serviceEnvironments({ METRICS_PORT: '65534' });
+  expect([auth.METRICS_PORT, bookings.METRICS_PORT]).toEqual(['65534', '65535']);
   const error = 'METRICS_PORT must be a port number from 1 to 65534, not "65535"';
   expect(() => read({ METRICS_PORT: '65535' })).toThrow(error);
 });
@@ -69,11 +70,6 @@ describe('the environment of the services', () => {
     expect(auth).toMatchObject({ COOKIE_KEYS: 'own', KEY_ENCRYPTION_KEY: 'key', SMTP_URL: 'smtp://u:p@mail.test' });
     for (const name of ['COOKIE_KEYS', 'KEY_ENCRYPTION_KEY', 'SMTP_URL']) expect(bookings).not.toHaveProperty(name);
   });
-
-  test('METRICS_PORT is for auth, and the next port is for bookings', () => {
-    const { auth, bookings } = serviceEnvironments({ METRICS_PORT: '9100' });
-    expect([auth.METRICS_PORT, bookings.METRICS_PORT]).toEqual(['9100', '9101']);
-  });
 });
 
 describe('invalid settings', () => {
@@ -99,7 +95,10 @@ test('the demo is loaded only if the issuer is a loopback address', () => {
 });
 
 test('the demo is loaded only if the services listen on loopback, or with DEMO=yes', () => {
-  for (const HOST of ['127.0.0.1', 'localhost', '::1']) expect(read({ HOST }).hasDemo).toBe(true);
+  for (const HOST of ['127.0.0.1', 'localhost', '::1']) {
+    expect(read({ HOST }).hasDemo).toBe(true);
+    expect(read({ HOST, NODE_ENV: 'production' }).hasDemo).toBe(false);
+  }
   for (const HOST of ['0.0.0.0', '::', '192.168.1.5']) {
     expect(read({ HOST }).hasDemo).toBe(false);
     expect(reasonForNoDemo(read({ HOST }))).toContain(`HOST is ${HOST}, `);
@@ -113,11 +112,6 @@ test('DEMO_PORT is 4010 by default, and 0 switches the demo page off', () => {
   expect(read({ DEMO_PORT: '5010' }).demoPort).toBe(5010);
   expect(read({ DEMO_PORT: '0' }).demoPort).toBeUndefined();
   expect(() => read({ DEMO_PORT: 'x' })).toThrow('DEMO_PORT must be a port number from 1 to 65535, not "x"');
-});
-
-test('the demo is not loaded when NODE_ENV=production', () => {
-  expect(read({}).hasDemo).toBe(true);
-  expect(read({ NODE_ENV: 'production' }).hasDemo).toBe(false);
 });
 
 test('slashes at the end of SCOPE_BASE are removed', () => {

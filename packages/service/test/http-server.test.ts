@@ -48,10 +48,9 @@ test.each([
   },
 );
 
-test('an Expect header with an unknown value is ignored', async () => {
-  expect(await send('GET / HTTP/1.1\r\nHost: a\r\nExpect: much\r\nConnection: close\r\n\r\n')).toMatch(/handled$/);
-});
-
-test('a request with HTTP/1.0 needs no Host header', async () => {
-  expect(await send('GET / HTTP/1.0\r\n\r\n')).toMatch(/handled$/);
+test.each([
+  ['an unknown Expect header', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: much\r\nConnection: close\r\n\r\n'],
+  ['HTTP/1.0 and no Host header', 'GET / HTTP/1.0\r\n\r\n'],
+])('a request with %s is served', async (_title, request) => {
+  expect(await send(request)).toMatch(/handled$/);
 });
