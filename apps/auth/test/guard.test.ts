@@ -169,10 +169,12 @@ describe('a browser in which the account has signed in before', () => {
     return browser;
   };
 
-  test('a known browser is not locked out by failed sign-ins in other browsers', async () => {
+  test('a known browser is not locked out by failed sign-ins in other browsers, also at its IP address', async () => {
     const browser = await openKnownBrowser();
     await failSignIns(5, username, '198.51.100');
-    expect((await signInByPage(username, password, '203.0.113.21')).status).toBe(429);
+    for (let n = 0; n < 12; n++) await signInByGrant(`nobody-${n}`, 'wrong', '203.0.113.20');
+    for (const address of ['203.0.113.20', '203.0.113.21'])
+      expect((await signInByPage(username, password, address)).status).toBe(429);
     const page = await browser.submit(signInForm, { username, password });
     expect(page.status).toBe(200);
   });
@@ -220,6 +222,12 @@ test('with a delay of 150 ms, the fifth sign-in waits for 300 ms, because four h
   };
   for (let n = 0; n < 4; n++) await measure();
   expect(await measure()).toBeGreaterThanOrEqual(295);
+
+  // During the delay, other attempts reach the limit. The response then does not say that the password is right.
+  const waiting = signInByGrant(username, password, '192.0.2.1', slow.origin);
+  await slow.token(passwordGrant);
+  await slow.db('guard_count').update({ points: 1_000 });
+  expect(await waiting).toMatchObject({ status: 429 });
   await slow.close();
 });
 

@@ -300,6 +300,10 @@ describe('no door leads around the second factor', () => {
 
   test('a password reset', async () => {
     const user = await registerSecureUser(server);
+    const { browser: other, account: page } = await signInUser(server, user.username);
+    await other.send(page, { code: wrongCodeFor(appSecret) });
+    const failures = () => server.db('guard_count').whereLike('key', 'account:%').orderBy('key');
+    const failuresBefore = await failures();
     const browser = openBrowser(server);
     await browser.submit('/reset-password', { username: user.username });
     const { text } = await mailTo(user.username, /Choose a new password/);
@@ -307,6 +311,7 @@ describe('no door leads around the second factor', () => {
     const asked = await browser.submit(link, { password: 'eight unusual lamps' });
     expect(asksForCode(asked)).toBe(true);
     expect(await isSignedIn({ browser })).toBe(false);
+    expect(await failures()).toEqual(failuresBefore);
     expect((await browser.send(asked, { code: codeOf(appSecret) })).url.pathname).toBe('/reset-password/done');
   });
 
