@@ -184,10 +184,6 @@ test('the summary of npm start contains a curl command that gets a token and boo
   }
 });
 
-test.each(['/docs', '/openapi.json'])('bookings serves %s, to which the README links', async (path) => {
-  expect((await fetch(`${system.bookings}${path}`)).status).toBe(200);
-});
-
 test.each(['google', 'facebook'])('without SOCIAL_PROVIDERS_FILE a stand-in replaces %s', async (name) => {
   const redirect = await fetch(`${system.auth}/social/${name}`, { redirect: 'manual' });
   expect(redirect.status).toBe(303);

@@ -69,15 +69,6 @@ describe('of many requests at the same time', () => {
     expect(await query(system.db, used)).toHaveLength(1);
   });
 
-  test('with one externalBookingId in two facilities, one gets 201 and the others BOOK00001', async () => {
-    const bays = ['bay-n1-03', 'bay-n1-04', 'bay-s1-01', 'bay-s1-02'];
-    for (let round = 0; round < 5; round += 1)
-      await expectOneWinner(
-        (client) => bookingBody({ bayId: bays[client % 4], externalBookingId: `same-${round}` }),
-        ['BOOK00001'],
-      );
-  });
-
   test('for groups of two facilities with the same externalBookingIds in any order, one gets 201', async () => {
     const [north, south] = [
       ['bay-n1-03', 'bay-n1-04'],

@@ -73,24 +73,18 @@ describe('SIGTERM', () => {
     expect(await ended).toBe(0);
   });
 
-  test('closes a connection that has sent nothing', async () => {
-    const { child, port, ended } = await startService();
+  test('closes a connection that has sent nothing, and an idle keep-alive connection', async () => {
+    const { child, port, untilPrinted, ended, request, respond } = await startService();
+    const requestInFlight = request();
+    await untilPrinted(/in flight/);
+    respond();
+    await (await requestInFlight).text();
     const connection = connect(port, '127.0.0.1');
     await once(connection, 'connect');
     child.kill('SIGTERM');
     await once(connection, 'close');
     expect(await ended).toBe(0);
   }, 10_000);
-
-  test('closes an idle keep-alive connection', async () => {
-    const { child, untilPrinted, ended, request, respond } = await startService();
-    const requestInFlight = request();
-    await untilPrinted(/in flight/);
-    respond();
-    await (await requestInFlight).text();
-    child.kill('SIGTERM');
-    expect(await ended).toBe(0);
-  });
 });
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
