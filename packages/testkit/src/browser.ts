@@ -84,7 +84,25 @@ export interface Violation {
   readonly nodes: readonly string[];
 }
 
-const copies = new WeakMap<Browser, Promise<Page>>();
+interface PageCopy {
+  readonly page: Page;
+  readonly show: (url: string, body: string) => Promise<unknown>;
+}
+
+const copies = new WeakMap<Browser, Promise<PageCopy>>();
+
+/** A route that is used once would be removed while styles and scripts load, which sometimes left them waiting. */
+async function openCopy(browser: Browser): Promise<PageCopy> {
+  const page = await (await browser.newContext({ bypassCSP: true, reducedMotion: 'reduce' })).newPage();
+  const shown = { url: '', body: '' };
+  const respond = (route: Route) => route.fulfill({ body: shown.body, contentType: 'text/html' });
+  await page.route(({ href }) => href === shown.url, respond);
+  const show = (url: string, body: string) => {
+    Object.assign(shown, { url, body });
+    return page.goto(url, { waitUntil: 'load' });
+  };
+  return { page, show };
+}
 
 /**
  * Opens a copy of the current content of a page, in which axe can run although the page itself forbids scripts. All
@@ -93,18 +111,13 @@ const copies = new WeakMap<Browser, Promise<Page>>();
 async function copyForAxe(page: Page): Promise<Page> {
   const browser = page.context().browser();
   if (!browser) throw new Error('the page has no browser');
-  const openPage = async () => (await browser.newContext({ bypassCSP: true, reducedMotion: 'reduce' })).newPage();
-  const opened = copies.get(browser) ?? openPage();
+  const opened = copies.get(browser) ?? openCopy(browser);
   copies.set(browser, opened);
   const copy = await opened;
-  // A URL that differs from the previous one only in its fragment would not load the new content.
-  const url = page.url().replace(/#.*/, '');
-  // The page is not requested again, because the server could return different content. If the content were read by the
-  // handler of the route, an error there would leave `goto` waiting.
-  const body = await page.content();
-  await copy.route(url, (route: Route) => route.fulfill({ body, contentType: 'text/html' }), { times: 1 });
-  await copy.goto(url, { waitUntil: 'load' });
-  return copy;
+  // A URL that differs from the previous one only in its fragment would not load the new content. The page is not
+  // requested again, because the server could return different content.
+  await copy.show(page.url().replace(/#.*/, ''), await page.content());
+  return copy.page;
 }
 
 /**
