@@ -122,10 +122,13 @@ describe('a facility owner or authorized staff invites a service account with th
   });
 
   test('a user who is signed in to another account cannot accept', async () => {
-    await portal.addAccounts(accountOf('third-bot', {}, { kind: 'service' }));
-    await invite('third-bot@range.example');
-    const link = await portal.invitationLink('third-bot@range.example');
-    const { browser } = await portal.signIn('bot');
+    const email = 'third-bot@range.example';
+    // The second account has the invited address, but has not confirmed this.
+    const unconfirmed = accountOf('other-bot', {}, { kind: 'service', email, emailVerified: false });
+    await portal.addAccounts(accountOf('third-bot', {}, { kind: 'service' }), unconfirmed);
+    await invite(email);
+    const link = await portal.invitationLink(email);
+    const { browser } = await portal.signIn('other-bot');
     expect((await browser.open(link)).html).toContain('but the invitation is for');
     // This page has no form. Without a CSRF token, the request already fails with 403, before the account is checked.
     // The token comes from the page of another invitation, which has a form.
@@ -134,7 +137,7 @@ describe('a facility owner or authorized staff invites a service account with th
     const csrf = fieldOf(other, 'csrf', { action: '/portal/invitation' }) ?? '';
     expect((await browser.post(link, { accept: 'signed-in' })).status).toBe(403);
     expect((await browser.post(link, { csrf, accept: 'signed-in' })).status).toBe(409);
-    expect(await rolesOf('third-bot@range.example')).toEqual([]);
+    for (const name of [email, 'other-bot@range.example']) expect(await rolesOf(name)).toEqual([]);
   });
 
   test('an invitation replaces an unconfirmed account with the same address', async () => {

@@ -144,6 +144,8 @@ describe('searches', () => {
     expect(await findNames(start, { body })).toEqual(['past']);
     const both = await findNames(`${start}&endDate=2030-06-15T12:00:00Z`, { body });
     expect(both).toEqual(['past', 'ending', 'running']);
+    const instant = { startDate: '2030-06-15T13:00:00Z', endDate: '2030-06-15T13:00:00Z' };
+    expect((await findNames('', { body: instant })).toSorted()).toEqual(simultaneous.toSorted());
     const dates = { startDate: '2030-06-15T10:00:00Z', endDate: '2030-06-15T12:15:00Z' };
     const { items, _links } = (await search('?locationIds=loc-north-1', { body: dates })).body;
     expect(items).toMatchObject([{ id: idOf('ending') }]);
