@@ -249,18 +249,6 @@ describe('POST /connect/deviceauthorization', () => {
     expect(await server.token(form, web)).toMatchObject(unauthorized);
   });
 
-  test('a client that cannot authenticate gets 401 invalid_client', async () => {
-    for (const response of [
-      await requestCodes({ client_id: 'nobody' }),
-      await requestCodes({}),
-      await requestCodes({ client_id: 'device-secret' }),
-      await requestCodes({}, basic('device-secret', 'wrong')),
-    ]) {
-      expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
-      expect(await statusAndBody(response)).toMatchObject({ status: 401, error: 'invalid_client' });
-    }
-  });
-
   test.each([
     ['a scope that the client may not have', scopes.bookings],
     ['a scope of the openid family without openid', `profile ${scopes.play}`],

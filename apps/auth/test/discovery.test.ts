@@ -208,6 +208,7 @@ describe('errors of the token endpoint follow RFC 6749', () => {
     expect(await statusAndBody(response)).toMatchObject({ status, error, error_description: expect.any(String) });
   });
 
+  const clientRequest = { grant_type: 'client_credentials', token: 'x', scope: scopes.play };
   test.each([
     ['another scheme than Basic', 'Bearer x'],
     ['no base64', 'Basic %%%'],
@@ -217,8 +218,8 @@ describe('errors of the token endpoint follow RFC 6749', () => {
   ])(
     'an Authorization header with %s gives 401 invalid_client at every endpoint for clients',
     async (_title, Authorization) => {
-      for (const path of ['/connect/token', '/connect/introspect', '/connect/revocation']) {
-        const response = await server.post(path, { grant_type: 'client_credentials', token: 'x' }, { Authorization });
+      for (const name of ['token', 'introspect', 'revocation', 'deviceauthorization']) {
+        const response = await server.post(`/connect/${name}`, clientRequest, { Authorization });
         expect(response.headers.get('www-authenticate')).toMatch(/^Basic /);
         expect(await statusAndBody(response)).toMatchObject({ status: 401, error: 'invalid_client' });
       }

@@ -3,7 +3,7 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import { eventually } from '@bay-booking/testkit/wait';
 import { expect, test } from '@jest/globals';
 import { patForm, scopes } from './auth-server.ts';
-import { authorize, pkce, webCallback, webRequest } from './flows.ts';
+import { authorize, exchangeCode, webCallback, webRequest } from './flows.ts';
 import { createKeyClient } from './key-client.ts';
 import { accountOf, north, password, startPortal } from './portal-fixture.ts';
 
@@ -34,9 +34,8 @@ const names = async () => {
 const signInAt = async (client: string, name: string, scope: string) => {
   const user = { username: `${name}@range.example`, password };
   const { code } = await authorize(portal.server, { ...webRequest, client_id: client, scope }, { user });
-  const form = { grant_type: 'authorization_code', code: String(code), redirect_uri: webCallback };
-  const credentials = { client_id: client, client_secret: `${client}-secret`, code_verifier: pkce.verifier };
-  return String((await portal.server.token({ ...form, ...credentials })).access_token);
+  const credentials = { client_id: client, client_secret: `${client}-secret` };
+  return String((await exchangeCode(portal.server, code, credentials)).access_token);
 };
 
 test('a token of the facility gets the names of its members, service accounts, tokens and applications', async () => {

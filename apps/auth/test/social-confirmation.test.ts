@@ -7,7 +7,7 @@ import { eventually } from '@bay-booking/testkit/wait';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { type LoggedMail, mailsInLog, scopes } from './auth-server.ts';
-import { authorizeUrl } from './flows.ts';
+import { authorizeUrl, signInAndConsent } from './flows.ts';
 import { startSocialServer } from './social-server.ts';
 import { ageSignIns } from './test-users.ts';
 
@@ -180,9 +180,6 @@ const authorize = (browser: FormBrowser, params: Record<string, string> = {}): P
 /** Follows the link of the sign-in page to the provider, unless the page is already that of the provider. */
 const choose = (browser: FormBrowser, page: Page, title: string): Promise<Page> | Page =>
   page.url.origin === server.social.origin ? page : browser.open(linkTo(page, title));
-const allow = async (browser: FormBrowser, page: Page): Promise<Page> =>
-  page.title.startsWith('Allow') ? browser.send(page, {}, { name: 'decision', value: 'allow' }) : page;
-
 async function claimsOf(page: Page) {
   expect(page.url.href).toMatch(/^com\.example\.demo:\/callback\?code=/);
   const code = page.url.searchParams.get('code') ?? '';
@@ -220,7 +217,7 @@ describe.each<[Record<string, string>, naming: string]>([
 
     server.social.session.seconds = 0;
     const retry = await browser.open(linkTo(rejected, 'Try Google again'));
-    const { auth_time: authTime } = await claimsOf(await allow(browser, await signInAs(browser, retry)));
+    const { auth_time: authTime } = await claimsOf(await signInAndConsent(browser, await signInAs(browser, retry)));
     expect(authTime).toBeGreaterThan(now() - 60);
   });
 
@@ -232,7 +229,7 @@ describe.each<[Record<string, string>, naming: string]>([
     expect(form.title).toMatch(/^Confirm that it is you/);
     expect(form.headers.get('content-security-policy')).not.toMatch(/form-action 'self'(;|$)/);
     expect((await browser.send(form, { code: wrongFor(mailedCode()) })).status).toBe(400);
-    const claims = await claimsOf(await allow(browser, await browser.send(form, { code: mailedCode() })));
+    const claims = await claimsOf(await signInAndConsent(browser, await browser.send(form, { code: mailedCode() })));
     expect(claims.auth_time).toBeGreaterThan(now() - 60);
     expect(claims.amr).toEqual(['fed', 'otp']);
   });
@@ -250,7 +247,7 @@ test('a request that asks for no fresh sign-in accepts a session at the provider
   const login = await choose(browser, await authorize(browser, { acr_values: 'idp:google' }), 'Google');
   expect(login.url.searchParams.has('prompt')).toBe(false);
   expect(login.url.searchParams.has('max_age')).toBe(false);
-  const { auth_time: authTime } = await claimsOf(await allow(browser, await signInAs(browser, login)));
+  const { auth_time: authTime } = await claimsOf(await signInAndConsent(browser, await signInAs(browser, login)));
   expect(Number(authTime)).toBeLessThanOrEqual(now() - 1_800);
   expect(Number(authTime)).toBeGreaterThan(now() - 1_860);
 });

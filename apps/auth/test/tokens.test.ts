@@ -224,8 +224,6 @@ describe('sign-out that a client requests', () => {
       expect(redirectParameters(silent)).toHaveProperty('code');
       const question = await browser.open(end({ id_token_hint: hint, post_logout_redirect_uri: signedOut }));
       expect(question.title).toMatch(/^Sign out\?/);
-      const forged = await browser.open(end({ id_token_hint: hint.replace(/.{9}$/, 'AAAAAAAAA') }));
-      expect(forged.status).toBe(400);
     },
   );
 

@@ -21,19 +21,11 @@ import { serveHttp } from './http-server.ts';
  */
 export type IssuerFailure = 'down' | 'down once' | 'slow' | '500' | 'garbage';
 
-/** The claims of a token, and the header parameters `typ`, `kid`, `alg` and `crit`. An undefined claim is left out. */
+/**
+ * The header parameters `typ`, `kid`, `alg` and `crit` of a token, and its claims. An undefined claim is left out. By
+ * default, the token expires in one hour.
+ */
 export interface TokenOptions {
-  facilities?: unknown;
-  scope?: unknown;
-  sub?: unknown;
-  client_id?: unknown;
-  aud?: unknown;
-  iss?: unknown;
-  /** `exp`, `nbf` and `iat` are seconds since 1970. By default, the token expires in one hour. */
-  exp?: unknown;
-  nbf?: unknown;
-  iat?: unknown;
-  jti?: unknown;
   typ?: string | undefined;
   kid?: string | undefined;
   /** Default: ES256, with the current key. Any other algorithm uses another key, except `none`, which does not sign. */

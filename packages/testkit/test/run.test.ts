@@ -19,8 +19,8 @@ test.each([
   ['the path of the checkout selects no file', [`${root.slice(1)}/packages`], []],
   [
     'patterns select files, and the value of an option does not',
-    ['links', 'src/page', '-t', 'query'],
-    ['page', 'links'],
+    ['endpoint', 'src/page', '-t', 'query'],
+    ['page', 'endpoint'],
   ],
   ['a path from the workspace selects a file', ['./src/page.test.ts'], ['page']],
   ['an absolute path selects a file', [`${root}/packages/common/src/page.test.ts`], ['page']],

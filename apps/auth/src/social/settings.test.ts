@@ -26,18 +26,6 @@ describe('SOCIAL_PROVIDERS_FILE', () => {
     expect(parse({ google: oidc }).get('google')).not.toHaveProperty('tokenInfoEndpoint');
   });
 
-  test('two or more providers of either type can be configured', () => {
-    const oauth2 = {
-      type: 'oauth2',
-      authorizationEndpoint: 'https://o.example/authorize',
-      tokenEndpoint: 'https://o.example/token',
-      userinfoEndpoint: 'https://o.example/me',
-      clientId: 'c',
-      clientSecret: 's',
-    };
-    expect([...parse({ a: oidc, b: oidc, c: oauth2, d: oauth2 }).keys()]).toEqual(['a', 'b', 'c', 'd']);
-  });
-
   test('all errors are reported together, each with its path', () => {
     const invalid = {
       google: { clientId: '' },

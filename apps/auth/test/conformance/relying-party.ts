@@ -80,12 +80,9 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
     return finish(browser, await browser.open(posted?.headers.get('location') ?? authorizeUrl(server, sent)), sent);
   };
 
-  const redeem = async (
-    code: string,
-    { id, secret }: { id: string; secret: string } = codeClient,
-    more: Record<string, string> = {},
-  ): Promise<Record<string, unknown>> => {
-    const form = { grant_type: 'authorization_code', code, redirect_uri: webCallback, ...more };
+  const redeem = async (code: string): Promise<Record<string, unknown>> => {
+    const { id, secret, redirectUri } = codeClient;
+    const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri };
     return statusAndBody(
       clientAuth === 'basic'
         ? await server.post('/connect/token', form, basic(id, secret))
@@ -130,12 +127,12 @@ export function createRelyingParty(server: AuthServer, variant: Variant) {
   };
 
   /** Checks a successful response, redeems its code if it has one, and checks and returns the tokens. */
-  const expectTokens = async (response: AuthorizationResponse, more: Record<string, string> = {}): Promise<Tokens> => {
+  const expectTokens = async (response: AuthorizationResponse): Promise<Tokens> => {
     checkDelivery(response);
     expect(Object.fromEntries(response.params)).not.toHaveProperty('error');
     const { params, sent } = response;
     const tokenResponse: Record<string, unknown> = isCode
-      ? await redeem(params.get('code') ?? '', codeClient, more)
+      ? await redeem(params.get('code') ?? '')
       : { status: 200, ...Object.fromEntries(params) };
     expect(tokenResponse).toMatchObject({ status: 200, id_token: expect.any(String) });
     if (responseType !== 'id_token') {
