@@ -77,14 +77,6 @@ test('the response is not repeated for another client, or for another sub of the
   expect(errorCodes(await post(body, 'key-3', otherSubject))).toEqual(['BOOK00002']);
 });
 
-test('an error response is not stored: the key can be used again', async () => {
-  const body = bookingBody();
-  const blocking = await system.call('POST', '/api/bookings', { body });
-  expect(errorCodes(await post(body, 'key-4'))).toEqual(['BOOK00002']);
-  await system.call('DELETE', `/api/bookings/${blocking.body.id}`);
-  expect((await post(body, 'key-4')).status).toBe(201);
-});
-
 test('a response is repeated even after the endDate has passed, and no longer after 24 hours', async () => {
   const start = now.getTime();
   const [startDate, endDate] = [60_000, 120_000].map((later) => new Date(start + later).toISOString());

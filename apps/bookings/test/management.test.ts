@@ -82,12 +82,6 @@ describe('rights', () => {
     expect((await manage('GET', 'facilities/fac-north')).body.name).toBe('North Range');
   });
 
-  test('a token for the management API has no rights at the Bookings API', async () => {
-    const token = await system.token(['fac-north'], { scope: operateScope });
-    for (const path of ['/api/bookings', '/api/booking-locations', '/api/booking-bays'])
-      expect((await system.call('GET', path, { token })).status).toBe(403);
-  });
-
   test('without MANAGEMENT, nothing is there', async () => {
     const plain = await createExtraSystem({ sharing: system });
     for (const path of [...[...paths, 'openapi.json'].map((end) => `/management/${end}`), ...otherSpellings])

@@ -84,20 +84,6 @@ describe('of many requests at the same time', () => {
       await expectOneWinner(groupOf, ['BOOK00001', 'BOOK00001'], '/api/booking-groups');
     }
   });
-
-  test('with the same body, one gets 201, and the others both BOOK00001 and BOOK00002', async () => {
-    const body = bookingBody({ bayId: 'bay-n1-05', externalBookingId: 'repeated' });
-    await expectOneWinner(() => body, ['BOOK00001', 'BOOK00002']);
-  });
-
-  test('with one Idempotency-Key, one booking is created, and every 201 has the same body', async () => {
-    const body = bookingBody({ bayId: 'bay-n1-06' });
-    const responses = await Promise.all(repeat(count, () => post(body, { 'Idempotency-Key': 'one-key' })));
-    // 409: the first request with the key is still in progress.
-    for (const { status } of responses) expect([201, 409]).toContain(status);
-    const created = responses.filter(({ status }) => status === 201);
-    expect(new Set(created.map(({ text }) => text)).size).toBe(1);
-  });
 });
 
 describe('If-Match', () => {
