@@ -34,8 +34,7 @@ export interface Link {
 export type MakeLink = (method: string, path: string) => Link;
 
 export function linksBelow(baseUrl: string): MakeLink {
-  const root = baseUrl.replace(/\/+$/, '');
-  return (method, path) => ({ method, href: `${root}${path}` });
+  return (method, path) => ({ method, href: `${baseUrl}${path}` });
 }
 
 export const linkSchema = responseSchema({
