@@ -74,9 +74,10 @@ describe('the environment of the services', () => {
 
 describe('invalid settings', () => {
   test('are all reported in one error', () => {
-    expect(() => read({ AUTH_PORT: '0', POSTGRES_PORT: '70000' })).toThrow(
+    expect(() => read({ AUTH_PORT: '0', POSTGRES_PORT: '70000', DATABASE_SERVER_URL: 'localhost' })).toThrow(
       'AUTH_PORT must be a port number from 1 to 65535, not "0"\n' +
-        'POSTGRES_PORT must be a port number from 1 to 65535, not "70000"',
+        'POSTGRES_PORT must be a port number from 1 to 65535, not "70000"\n' +
+        'DATABASE_SERVER_URL must look like postgres://user:password@host:port/postgres',
     );
   });
 

@@ -9,7 +9,6 @@ import {
   list,
   mandatory,
   networks,
-  oneOf,
   optional,
   port,
   postgresUrl,
@@ -93,9 +92,5 @@ describe('parsers', () => {
 
   test.each(['a b', 'no-uri', 'https://a.example/"'])('scopeBase rejects %s', (text) => {
     expect(() => scopeBase(text)).toThrow('must be a URI of visible ASCII characters');
-  });
-
-  test('oneOf lists the choices in its error', () => {
-    expect(() => oneOf('on', 'off')('maybe')).toThrow('must be one of on, off');
   });
 });

@@ -113,16 +113,6 @@ describe('a request', () => {
     rebound.close();
   });
 
-  test('does not follow redirects', async () => {
-    const paths: (string | undefined)[] = [];
-    respond = (request, response) => {
-      paths.push(request.url);
-      response.writeHead(302, { Location: '/elsewhere' }).end();
-    };
-    expect(await client.request(`http://127.0.0.1:${port}/hook`, post)).toMatchObject({ status: 302 });
-    expect(paths).toEqual(['/hook']);
-  });
-
   test.each([
     ['nothing', '', ''],
     ['informational responses', 'HTTP/1.1 103 Early Hints\r\n\r\n', 'HTTP/1.1 103 Early Hints\r\n\r\n'],

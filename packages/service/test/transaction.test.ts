@@ -49,11 +49,6 @@ describe('a transaction', () => {
     expect(await readWords()).toEqual(['a', 'b']);
   });
 
-  test('commits the statements of `send`', async () => {
-    await transaction(db, async (tx) => send(tx, insert, ['a', 1]));
-    expect(await readWords()).toEqual(['a']);
-  });
-
   test.each([
     ['query', (tx: Parameters<typeof send>[0], values: unknown[]) => query(tx, insert, values)],
     ['send', async (tx: Parameters<typeof send>[0], values: unknown[]) => send(tx, insert, values)],
