@@ -175,15 +175,6 @@ test('the commands of the guide to the API give the documented statuses and erro
   ]);
 });
 
-test('the summary of npm start contains a curl command that gets a token and books a bay, also when it runs again', async () => {
-  // The command begins with TOKEN= and ends before the next empty line.
-  const [command = ''] = /TOKEN=[\s\S]*?(?=\n\s*\n|$)/.exec(system.output()) ?? [];
-  for (const _ of [1, 2]) {
-    const { stdout } = await run('sh', ['-e', '-c', command], { timeout: 30_000 });
-    expect(stdout).toContain('"bayId":"bay-n1-');
-  }
-});
-
 test.each(['google', 'facebook'])('without SOCIAL_PROVIDERS_FILE a stand-in replaces %s', async (name) => {
   const redirect = await fetch(`${system.auth}/social/${name}`, { redirect: 'manual' });
   expect(redirect.status).toBe(303);
