@@ -13,6 +13,7 @@ import {
   openBrowser,
   owner,
   player,
+  redirectParameters,
   refreshTokens,
   signInAndConsent,
   webClient,
@@ -60,8 +61,8 @@ describe('the user logs in, then consents', () => {
     expect(optionalScopes(consent)).toEqual(['profile', 'offline_access', scopes.play]);
     const back = await browser.send(consent, {}, allow);
     expect(back.url.href).toMatch(/^http:\/\/localhost:4010\/callback\?/);
-    expect(back.url.searchParams.get('state')).toBe('st');
-    expect(grantedScope(back)).toBe(`openid profile offline_access ${scopes.play}`);
+    const scope = `openid profile offline_access ${scopes.play}`;
+    expect(redirectParameters(back)).toEqual({ code: expect.any(String), scope, state: 'st', iss: server.origin });
     const tokens = await exchange(back);
     expect(tokens).toMatchObject({ status: 200, token_type: 'Bearer', refresh_token: expect.any(String) });
     expect(decodeJwt(String(tokens.id_token))).toMatchObject({ sub: 'acc-player', name: 'Pat Player' });
