@@ -322,12 +322,6 @@ describe('error pages', () => {
     expect(page.html).not.toContain('href="https://evil.example');
   });
 
-  test('the error page names the client_id of a client that is not registered', async () => {
-    const page = await openBrowser(server).open(authorizeAddress({ client_id: 'no-such-client' }));
-    expect(page.status).toBe(400);
-    expect(detail(page, 'Application')).toBe('no-such-client');
-  });
-
   test('the error page after a failed sign-out has the title “You could not be signed out”', async () => {
     const url = `${server.origin}/connect/endsession?client_id=nobody&post_logout_redirect_uri=https://evil.example/`;
     const anonymous = await openHtmlBrowser().open(url);

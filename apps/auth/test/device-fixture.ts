@@ -13,14 +13,6 @@ export interface DeviceAuthorization {
   readonly user_code: string;
   readonly verification_uri: string;
   readonly verification_uri_complete: string;
-  readonly expires_in: number;
-  readonly interval: number;
-}
-
-interface DecideOptions {
-  /** Further parameters of the request for the codes. */
-  readonly form?: Record<string, string>;
-  readonly browser?: FormBrowser;
 }
 
 export function createDevice(server: AuthServer) {
@@ -39,8 +31,11 @@ export function createDevice(server: AuthServer) {
     start,
     enter,
 
-    /** Starts a device, enters its code and decides. Returns the page that follows. */
-    async decide(decision: typeof allow, { form = {}, browser = openBrowser(server) }: DecideOptions = {}) {
+    /**
+     * Starts a device, enters its code and decides. Returns the page that follows. `form` contains further parameters
+     * of the request for the codes.
+     */
+    async decide(decision: typeof allow, { form = {}, browser = openBrowser(server) } = {}) {
       const codes = await start(form);
       return { codes, browser, page: await browser.send(await enter(codes.user_code, browser), {}, decision) };
     },

@@ -228,7 +228,7 @@ describe('after ten wrong codes within 15 minutes, the page returns 429 with Ret
     const session = browser.cookies().filter((cookie) => cookie.startsWith('_session'));
     const send = async (code: string, n: number) => {
       const { headers, csrf } = await openForm();
-      const Cookie = [...session, headers.Cookie].join('; ');
+      const Cookie = [...session.map((cookie) => cookie.split(';')[0]), headers.Cookie].join('; ');
       const form = { csrf, user_code: code };
       return server.post('/device', form, { Cookie, 'X-Forwarded-For': `198.51.100.${n}` });
     };

@@ -115,6 +115,8 @@ describe('discovery', () => {
 });
 
 describe('CORS', () => {
+  const exposedHeaders = 'WWW-Authenticate, Retry-After, DPoP-Nonce';
+
   test.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/connect/jwks'])(
     '%s allows every origin, without credentials',
     async (path) => {
@@ -129,17 +131,20 @@ describe('CORS', () => {
     const response = await get('/connect/userinfo', { Origin: 'https://anything.example' });
     expect(response.status).toBe(401);
     expect(response.headers.get('access-control-allow-origin')).toBe('*');
+    const post = await server.post('/connect/userinfo', {}, { Origin: 'https://anything.example' });
+    expect(post.headers.get('access-control-expose-headers')).toBe('WWW-Authenticate, DPoP-Nonce');
     const preflight = await fetch(`${server.origin}/connect/userinfo`, { method: 'OPTIONS' });
     expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
   });
 
-  test.each(['/connect/token', '/connect/revocation', '/connect/deviceauthorization'])(
-    '%s allows the origins of the client’s registered redirect URIs, and no other',
+  test.each(['/connect/token', '/connect/par', '/connect/revocation', '/connect/deviceauthorization'])(
+    '%s allows the origins of the client’s registered redirect URIs, and no other, and exposes headers of errors',
     async (path) => {
       const form = { grant_type: 'authorization_code', code: 'x', token: 'x', client_id: 'demo-spa' };
       const own = await server.post(path, form, { Origin: 'http://localhost:4010' });
       expect(own.headers.get('access-control-allow-origin')).toBe('http://localhost:4010');
       expect(own.headers.get('access-control-allow-credentials')).toBeNull();
+      expect(own.headers.get('access-control-expose-headers')).toBe(exposedHeaders);
       for (const Origin of ['https://evil.example', 'null', 'http://localhost:4011']) {
         const foreign = await server.post(path, form, { Origin });
         expect(foreign.headers.get('access-control-allow-origin')).toBeNull();

@@ -211,15 +211,3 @@ test('userinfo answers a request with the scheme DPoP with a DPoP challenge', as
     expect(malformed.headers.get('www-authenticate')).toMatch(/^DPoP .*error="invalid_request".*algs="/);
   }
 });
-
-test.each(['/connect/token', '/connect/par', '/connect/revocation', '/connect/userinfo'])(
-  'CORS at %s exposes DPoP-Nonce and WWW-Authenticate',
-  async (path) => {
-    const origin = { Origin: 'http://localhost:4010' };
-    const response = await server.post(path, { client_id: 'demo-spa', token: 'x' }, origin);
-    expect(response.headers.get('access-control-allow-origin')).toMatch(/^(\*|http:\/\/localhost:4010)$/);
-    const exposed = response.headers.get('access-control-expose-headers');
-    expect(exposed).toContain('DPoP-Nonce');
-    expect(exposed).toContain('WWW-Authenticate');
-  },
-);

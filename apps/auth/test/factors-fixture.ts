@@ -45,21 +45,16 @@ export async function mailCodeFor(
   return address ? { mailCode: await read(server, address) } : {};
 }
 
-export interface SetUp {
-  readonly secret: string;
-  /** The code that confirmed the set-up. */
-  readonly code: string;
-  readonly recoveryCodes: readonly string[];
-  readonly page: Page;
-}
-
-/** Sets up an authenticator app on the page "Sign-in security" for a browser with a fresh sign-in. */
+/**
+ * Sets up an authenticator app on the page "Sign-in security" for a browser with a fresh sign-in. `code` is the code
+ * that confirmed the set-up.
+ */
 export async function setUpApp(
   server: AuthServer,
   browser: FormBrowser,
   from = '/account/security/authenticator',
   readCode = codeInLog,
-): Promise<SetUp> {
+) {
   await confirmAddresses(server);
   const form = await browser.open(new URL(from, server.origin));
   const secret = (/id="secret"[^>]*>([^<]+)</.exec(form.html)?.[1] ?? '').replaceAll(' ', '');

@@ -17,7 +17,7 @@ import {
   webClient,
   webRequest,
 } from './flows.ts';
-import { accountOf } from './portal-fixture.ts';
+import { accountOf, facilitiesOf } from './portal-fixture.ts';
 import { startSocialServer } from './social-server.ts';
 import { ageSignIns, password, registerUser, type TestUser } from './test-users.ts';
 
@@ -179,7 +179,6 @@ describe('tokens leave out a facility that requires a second factor, unless the 
     return device.poll(started, { form: screen });
   };
 
-  const facilitiesOf = ({ access_token: token }: Body): unknown => decodeJwt(String(token)).facilities;
   const facilityRolesOf = (roles: unknown): readonly string[] =>
     (roles as string[]).filter((role) => role.startsWith('range-')).sort();
   const rolesOf = ({ id_token: token }: Body) => facilityRolesOf(decodeJwt(String(token)).roles);

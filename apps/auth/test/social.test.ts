@@ -4,16 +4,14 @@ import { useFixture } from '@bay-booking/testkit/fixture';
 import { type FormBrowser, fieldOf, linkTo, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { scopes, startAuthServer } from './auth-server.ts';
+import { scopes } from './auth-server.ts';
 import { createDevice } from './device-fixture.ts';
 import { allow, authorizeUrl, owner, player, redirectParameters } from './flows.ts';
 import { startSocialServer } from './social-server.ts';
 
 // Nothing listens at this issuer. Without the setting `nativeAudiences`, the provider accepts no native token.
 const unreachable = { type: 'oidc', issuer: 'http://localhost:1', clientId: 'c', clientSecret: 's' };
-const server = useFixture(() =>
-  startSocialServer((environment) => startAuthServer({ ...environment, ACCESS_TOKEN_TTL: '900' }), { unreachable }),
-);
+const server = useFixture(() => startSocialServer({ ACCESS_TOKEN_TTL: '900' }, { unreachable }));
 
 /** The ids of two users of the simulated social providers. */
 const ada = '100001';

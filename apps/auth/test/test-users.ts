@@ -1,5 +1,5 @@
 // Adds users and signs them in, each in a new test browser.
-import { type FormBrowser, openFormBrowser, type Page } from '@bay-booking/testkit/form-browser';
+import { openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { type AuthServer, cheapHash } from './auth-server.ts';
 
 export const userAgents = {
@@ -8,12 +8,7 @@ export const userAgents = {
 };
 export const password = 'seven unusual lamps';
 
-export interface TestUser {
-  readonly username: string;
-  readonly browser: FormBrowser;
-  /** The page "Your account". After a failed sign-in, the sign-in page with its error. */
-  readonly account: Page;
-}
+export type TestUser = Awaited<ReturnType<typeof signInUser>>;
 
 /** Changes the database as if every user had signed in this number of seconds ago. */
 export const ageSignIns = ({ db }: AuthServer, seconds: number) =>
@@ -27,7 +22,7 @@ export const ageSignIns = ({ db }: AuthServer, seconds: number) =>
 let userCount = 0;
 
 /** Adds a user whose address is not confirmed, as after a registration, and signs the user in. */
-export async function registerUser(server: AuthServer): Promise<TestUser> {
+export async function registerUser(server: AuthServer) {
   const id = `acc-person-${++userCount}`;
   const username = `person${userCount}@example.org`;
   const user = { id, username, name: 'Petra Person', email: username, passwordHash: cheapHash(password) };
@@ -35,11 +30,12 @@ export async function registerUser(server: AuthServer): Promise<TestUser> {
   return signInUser(server, username);
 }
 
+/** `account` is the page "Your account" or, after a failed sign-in, the sign-in page with its error. */
 export async function signInUser(
   server: AuthServer,
   username: string,
   { userAgent = userAgents.chrome, secret = password } = {},
-): Promise<TestUser> {
+) {
   const browser = openFormBrowser([server.origin], { 'User-Agent': userAgent });
   // If nobody is signed in, the server redirects the browser from /account to the sign-in page.
   return { username, browser, account: await browser.submit('/account', { username, password: secret }) };

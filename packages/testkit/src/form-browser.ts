@@ -28,6 +28,8 @@ interface Cookie {
   readonly path: string;
   /** The host name without the port, because all ports of a host share cookies (RFC 6265, section 8.5). */
   readonly host: string;
+  /** The header Set-Cookie, with all attributes. */
+  readonly line: string;
 }
 
 const maxRedirects = 15;
@@ -60,7 +62,7 @@ class CookieJar {
       const key = `${url.hostname} ${path} ${name}`;
       const expires = attribute('expires');
       if (expires && Date.parse(expires) < Date.now()) this.#cookies.delete(key);
-      else this.#cookies.set(key, { name, value: value.join('='), path, host: url.hostname });
+      else this.#cookies.set(key, { name, value: value.join('='), path, host: url.hostname, line });
     }
   }
 }
@@ -154,8 +156,8 @@ export function openFormBrowser(sites: readonly string[], headers: Record<string
         body: new URLSearchParams(values),
         headers: { Origin: sites[0] as string },
       }),
-    /** Returns the stored cookies as `name=value; Path=path`. */
-    cookies: () => jar.all().map(({ name, value, path }) => `${name}=${value}; Path=${path}`),
+    /** Returns the header Set-Cookie of each stored cookie. */
+    cookies: () => jar.all().map(({ line }) => line),
     /** Returns the header Cookie that the browser sends to a path of its first site. */
     cookieHeader: (path = '/') => jar.cookieHeaderFor(new URL(path, sites[0])),
   };

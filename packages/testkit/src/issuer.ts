@@ -51,15 +51,10 @@ interface SigningKey {
 /** The maximum number of entries of one response. */
 const maxEntries = 5_000;
 
-export interface TestIssuerOptions {
-  /** The default `aud` of the tokens. */
-  audience?: string;
-}
-
 export type TestIssuer = Awaited<ReturnType<typeof createTestIssuer>>;
 
-export async function createTestIssuer(options: TestIssuerOptions = {}) {
-  const { audience = 'http://localhost:4001' } = options;
+/** `audience` is the default `aud` of the tokens. */
+export async function createTestIssuer({ audience = 'http://localhost:4001' } = {}) {
   let keyCount = 0;
   const createKey = async (): Promise<SigningKey> => {
     const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });

@@ -3,7 +3,7 @@
 // chapters V3, V6 and V7). docs/security.md lists which rule each test covers.
 import { createHmac } from 'node:crypto';
 import { useFixture } from '@bay-booking/testkit/fixture';
-import type { FormBrowser } from '@bay-booking/testkit/form-browser';
+import { type FormBrowser, openFormBrowser } from '@bay-booking/testkit/form-browser';
 import { describe, expect, test } from '@jest/globals';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
 import { basic, patForm, scopes, startAuthServer, statusAndBody } from '../auth-server.ts';
@@ -253,40 +253,19 @@ describe('every page forbids frames, scripts of others and caching (clickjacking
 });
 
 describe('cookies', () => {
-  /**
-   * Signs in to a server with an https issuer, with the headers that a reverse proxy adds. Returns all lines of
-   * Set-Cookie.
-   */
-  const cookiesOverHttps = async (httpsServer: { readonly origin: string }): Promise<string[]> => {
+  /** Signs in to a server with an https issuer, with the headers that a reverse proxy adds. Returns the cookies. */
+  const cookiesOverHttps = async ({ origin }: { readonly origin: string }): Promise<readonly string[]> => {
     const issuer = 'https://id.bay-booking.example';
     const headers = { 'X-Forwarded-Proto': 'https', 'X-Forwarded-For': '192.0.2.1', Origin: issuer };
-    const cookieLines: string[] = [];
-    const jar = new Map<string, string>();
-    /** Sends a request and follows its redirects. Returns the body of the last response. */
-    const request = async (path: string, init: RequestInit = {}): Promise<string> => {
-      const Cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
-      const response = await fetch(httpsServer.origin + path, {
-        redirect: 'manual',
-        ...init,
-        headers: { ...headers, Cookie },
-      });
-      for (const line of response.headers.getSetCookie()) {
-        cookieLines.push(line);
-        const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
-        jar.set(name, value);
-      }
-      const location = response.headers.get('location');
-      if (location) expect(location).toMatch(/^(\/|https:\/\/id\.bay-booking\.example\/)/);
-      return location ? request(location.replace(issuer, '')) : response.text();
-    };
+    const browser = openFormBrowser([origin], headers);
     const redirectUri = 'https://rp.example/callback';
     await server.load({ clients: [{ client_id: 'https', redirect_uris: [redirectUri], scope: web.scope }] });
     const client = { client_id: 'https', redirect_uri: redirectUri, ...pkce.challenge };
-    const html = await request(authorizeUrl({ origin: '' }, { ...web, ...client }));
-    const action = /action="([^"]+sign-in)"/.exec(html)?.[1] ?? '';
-    const csrf = /name="csrf" value="([^"]+)"/.exec(html)?.[1] ?? '';
-    await request(action, { method: 'POST', body: new URLSearchParams({ ...player, csrf }) });
-    return cookieLines;
+    const { url } = await browser.submit(authorizeUrl({ origin }, { ...web, ...client }), player);
+    // The browser does not follow redirects to the issuer, which has no server.
+    expect(url.origin).toBe(issuer);
+    expect((await browser.open(url.href.replace(issuer, origin))).title).toMatch(/^Allow access/);
+    return browser.cookies();
   };
 
   test.each([['true'], ['1'], ['false']])(
