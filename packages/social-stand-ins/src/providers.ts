@@ -11,8 +11,6 @@ import { createSignInRoutes, nativeClientId, registeredClient } from './sign-in.
 export type SocialName = 'google' | 'facebook';
 export type Outage = 'none' | 'no-response' | 'unavailable';
 
-export type SocialStandIns = Awaited<ReturnType<typeof startSocialProviders>>;
-
 export async function startSocialProviders() {
   const app = express().disable('x-powered-by').disable('etag');
   const server = app.listen(0, '127.0.0.1');
