@@ -19,8 +19,8 @@ test.each([
   ['the path of the checkout selects no file', [`${root.slice(1)}/packages`], []],
   [
     'patterns select files, and the value of an option does not',
-    ['endpoint', 'src/page', '-t', 'query'],
-    ['page', 'endpoint'],
+    ['validation', 'src/page', '-t', 'query'],
+    ['page', 'validation'],
   ],
   ['a path from the workspace selects a file', ['./src/page.test.ts'], ['page']],
   ['an absolute path selects a file', [`${root}/packages/common/src/page.test.ts`], ['page']],
