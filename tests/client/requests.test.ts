@@ -202,13 +202,6 @@ describe('availability, holds and opening hours', () => {
     expect((await errorOf(client.holds.delete(hold.id))).has('ERR00404')).toBe(true);
   });
 
-  test('a page of availability contains the time at which the service read it', async () => {
-    const pages = await Array.fromAsync(client.availability.search({ locationIds: ['loc-north-2'], ...day }).pages());
-    // The location has five bays.
-    expect(pages.map(({ items }) => items.length)).toEqual([5]);
-    expect(Math.abs(Date.parse(pages[0]?.asOf ?? '') - Date.now())).toBeLessThan(60_000);
-  });
-
   test('opening hours are set, read and deleted', async () => {
     const hours = { weekly: { monday: [{ opens: '08:00', closes: '20:00' }] }, exceptions: [] };
     const { etag } = await manager.locations.setOpeningHours('loc-north-1', hours);

@@ -170,11 +170,8 @@ describe('400 for an invalid request', () => {
     expect(response.text).not.toContain(existing.userAlias);
   });
 
-  test.each([
-    ['2021-01-02T00:00:00Z', '2021-01-01T00:00:00Z'],
-    ['2021-01-01T10:00:00.0009Z', '2021-01-01T10:00:00.0001Z'],
-  ])('errors about the bay and the dates name their field: %s to %s', async (startDate, endDate) => {
-    const dates = { startDate, endDate };
+  test('errors about the bay and the dates name their field, also if the dates are in the same millisecond', async () => {
+    const dates = { startDate: '2021-01-01T10:00:00.0009Z', endDate: '2021-01-01T10:00:00.0001Z' };
     const expected = ['ERR00010 endDate', 'ERR00011 endDate', 'ERR00012 bayId'];
     const reservation = bookingBody({ bayId: 'bay-nowhere', ...dates });
     const { body } = await post(bookingBody());

@@ -124,16 +124,6 @@ describe('live holds', () => {
     expect((await move(other)).status).toBe(200);
   });
 
-  test('a booking inside a live hold uses up the hold', async () => {
-    const body = bookingBody({ bayId: 'bay-n1-03' });
-    const { body: held } = await hold(holdBody(body));
-    const booked = await book({ ...body, holdId: held.id });
-    expect(booked.status).toBe(201);
-    expect(booked.body).not.toHaveProperty('holdId');
-    expect((await system.call('GET', `/api/booking-holds/${held.id}`)).status).toBe(404);
-    expect(errorCodes(await book({ ...body, holdId: held.id }))).toEqual(['BOOK00002']);
-  });
-
   test('a booking moves into a live hold of its client, and uses up the hold', async () => {
     const { body: booking } = await book(bookingBody({ bayId: 'bay-n1-08' }));
     const held = bookingBody({ bayId: 'bay-s1-04' });

@@ -62,13 +62,6 @@ describe('of many requests at the same time', () => {
     }
   });
 
-  test('with different externalBookingIds, one gets 201, and the other ids stay free', async () => {
-    const body = bookingBody({ bayId: 'bay-n1-02' });
-    await expectOneWinner((client) => ({ ...body, externalBookingId: `race-${client}` }), ['BOOK00002']);
-    const used = "select from booking_reference where external_booking_id like 'race-%'";
-    expect(await query(system.db, used)).toHaveLength(1);
-  });
-
   test('for groups of two facilities with the same externalBookingIds in any order, one gets 201', async () => {
     const [north, south] = [
       ['bay-n1-03', 'bay-n1-04'],

@@ -37,18 +37,6 @@ const insert = 'insert into word values ($1, $2) returning text';
 const readWords = () => db('word').orderBy('text').pluck('text');
 
 describe('a transaction', () => {
-  test('returns the result of its function', async () => {
-    const rows = await transaction(db, async (tx) => {
-      await Promise.all([query(tx, insert, ['a', 1]), query(tx, insert, ['b', null])]);
-      return query(tx, 'select text, length from word order by text');
-    });
-    expect(rows).toEqual([
-      { text: 'a', length: 1 },
-      { text: 'b', length: null },
-    ]);
-    expect(await readWords()).toEqual(['a', 'b']);
-  });
-
   test.each([
     ['query', (tx: Parameters<typeof send>[0], values: unknown[]) => query(tx, insert, values)],
     ['send', async (tx: Parameters<typeof send>[0], values: unknown[]) => send(tx, insert, values)],
