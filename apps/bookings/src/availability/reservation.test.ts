@@ -1,5 +1,5 @@
 // Tests the rules for the dates of a booking with generated input.
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { findDateErrors } from './reservation.ts';
 
@@ -9,20 +9,18 @@ const instants = fc.date({
   noInvalidDate: true,
 });
 
-describe('findDateErrors', () => {
-  test('findDateErrors returns ERR00010 exactly if endDate < startDate, and ERR00011 exactly if endDate < now', () => {
-    fc.assert(
-      fc.property(instants, instants, instants, (start, end, now) => {
-        const endsBeforeStart = end < start;
-        const codes = findDateErrors({ start, end, isReversed: endsBeforeStart }, now);
-        const endsBeforeNow = end < now;
-        return codes.includes('ERR00010') === endsBeforeStart && codes.includes('ERR00011') === endsBeforeNow;
-      }),
-    );
-  });
+test('findDateErrors returns ERR00010 exactly if endDate < startDate, and ERR00011 exactly if endDate < now', () => {
+  fc.assert(
+    fc.property(instants, instants, instants, (start, end, now) => {
+      const endsBeforeStart = end < start;
+      const codes = findDateErrors({ start, end, isReversed: endsBeforeStart }, now);
+      const endsBeforeNow = end < now;
+      return codes.includes('ERR00010') === endsBeforeStart && codes.includes('ERR00011') === endsBeforeNow;
+    }),
+  );
+});
 
-  test('findDateErrors returns nothing if startDate, endDate and now are equal', () => {
-    const now = new Date();
-    expect(findDateErrors({ start: now, end: now, isReversed: false }, now)).toEqual([]);
-  });
+test('findDateErrors returns nothing if startDate, endDate and now are equal', () => {
+  const now = new Date();
+  expect(findDateErrors({ start: now, end: now, isReversed: false }, now)).toEqual([]);
 });

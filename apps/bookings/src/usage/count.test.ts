@@ -1,5 +1,5 @@
 // Tests how times are divided on the days when the clocks change, and at the ends of interval and opening hours.
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { findSchedule } from '../opening-hours/store.ts';
 import { countUsage } from './count.ts';
@@ -66,28 +66,26 @@ test('a booking counts where it begins, its minutes are split and clipped, and o
   );
 });
 
-describe('sums', () => {
-  const start = ms('2030-03-28T00:00Z');
-  const minute = fc.integer({ min: 0, max: 7 * 24 * 60 });
-  test('all divisions have the same sums of bookings and minutes', () => {
-    fc.assert(
-      fc.property(minute, minute, fc.array(fc.tuple(minute, fc.nat(3_000))), (first, second, times) => {
-        const at = (minutes: number) => new Date(start + minutes * 60_000).toISOString();
-        const interval = [at(Math.min(first, second)), at(Math.max(first, second))] as const;
-        const bookings = times.map(([from, length]) => [at(from), at(from + length)] as [string, string]);
-        const sums = (['day', 'weekday', 'hour', 'bay'] as const).map((by) =>
-          usageOf(by, ...interval, bookings).reduce(
-            ([count, booked, open], item) => [
-              (count as number) + item.bookings,
-              (booked as number) + item.bookedMinutes,
-              (open as number) + (item.openMinutes ?? 0),
-            ],
-            [0, 0, 0],
-          ),
-        );
-        for (const sum of sums) expect(sum).toEqual(sums[0]);
-      }),
-      { numRuns: 50 },
-    );
-  });
+const start = ms('2030-03-28T00:00Z');
+const minute = fc.integer({ min: 0, max: 7 * 24 * 60 });
+test('all divisions have the same sums of bookings and minutes', () => {
+  fc.assert(
+    fc.property(minute, minute, fc.array(fc.tuple(minute, fc.nat(3_000))), (first, second, times) => {
+      const at = (minutes: number) => new Date(start + minutes * 60_000).toISOString();
+      const interval = [at(Math.min(first, second)), at(Math.max(first, second))] as const;
+      const bookings = times.map(([from, length]) => [at(from), at(from + length)] as [string, string]);
+      const sums = (['day', 'weekday', 'hour', 'bay'] as const).map((by) =>
+        usageOf(by, ...interval, bookings).reduce(
+          ([count, booked, open], item) => [
+            (count as number) + item.bookings,
+            (booked as number) + item.bookedMinutes,
+            (open as number) + (item.openMinutes ?? 0),
+          ],
+          [0, 0, 0],
+        ),
+      );
+      for (const sum of sums) expect(sum).toEqual(sums[0]);
+    }),
+    { numRuns: 50 },
+  );
 });
