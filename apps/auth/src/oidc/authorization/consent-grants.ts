@@ -64,9 +64,10 @@ export function createGrantLoader(
       ? { granted: requested, declined: [] }
       : await decidedElsewhere();
 
-    const isRequested = (scope: string): boolean => requested.includes(scope);
-    const granted = new Set([...here.granted, ...elsewhere.granted.filter(isRequested)]);
-    const declined = new Set([...here.declined, ...elsewhere.declined.filter(isRequested)]).difference(granted);
+    // The stored scopes have no order. Those of a token are in the order of the request.
+    const requestedOf = (scopes: readonly string[]) => requested.filter((scope) => scopes.includes(scope));
+    const granted = new Set([...here.granted, ...requestedOf(elsewhere.granted)]);
+    const declined = new Set([...here.declined, ...requestedOf(elsewhere.declined)]).difference(granted);
     const isNew = granted.size > here.granted.length || declined.size > here.declined.length;
     // If one scope is not decided, the consent page shows all that are requested.
     if (!isNew || !requested.every((scope) => granted.has(scope) || declined.has(scope))) return grant;
