@@ -55,12 +55,13 @@ test('other requests are served while many expensive passwords are estimated', a
   await registerWith(expensivePassword);
   // Other programs can only make a response slower, so the fastest ones are compared.
   let [cheap, expensive] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-  for (let round = 0; round < 10; round++) {
+  for (let round = 0; round < 10 || (round < 80 && expensive / cheap >= 4); round++) {
     cheap = Math.min(cheap, await measure('password1'));
     expensive = Math.min(expensive, await measure(expensivePassword));
   }
   // Without the limits in accounts/password-policy.ts, the estimate would take ten times as long.
   expect(expensive / cheap).toBeLessThan(4);
+  await resetCounts();
 
   let isDone = false;
   const sendTen = async (): Promise<void> => {
