@@ -21,7 +21,7 @@ import { password, registerUser, signInUser } from './test-users.ts';
 
 const server = useFixture(() => startAuthServer());
 
-// src/html/signed-in.test.ts has other addresses.
+// src/html/local-path.test.ts has other addresses.
 test('a user does not return to another server after signing in', async () => {
   const browser = openBrowser(server);
   const page = await browser.submit(`/sign-in?return=${encodeURIComponent('/\\evil.example')}`, player);

@@ -4,9 +4,10 @@ import type { Request, RequestHandler, Response } from 'express';
 import type { CsrfTokens } from './csrf-tokens.ts';
 import { createErrorHandler, errorMessages, wayOn } from './error-page.ts';
 import { errorsByField, rawField, readForm } from './forms.ts';
+import { localPath, signInPath } from './local-path.ts';
 import { type FindLayoutUser, type Layout, type LayoutUser, type PageLink, renderPage } from './render.ts';
 import { type HtmlOptions, sendHtml } from './response-headers.ts';
-import { type FindSignedIn, localPath, type SignedIn, signInPath } from './signed-in.ts';
+import type { FindSignedIn, SignedIn } from './signed-in.ts';
 
 export interface Page extends HtmlOptions, Omit<Layout, 'user'> {
   /**

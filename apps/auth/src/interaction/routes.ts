@@ -2,7 +2,8 @@
 // (specification, "Authorization code flow", step 2). Then the browser returns to the authorization endpoint.
 import type { Request, Response } from 'express';
 import { Router } from 'express';
-import { freshSignInPath, hasTwoFactors, missingFactorPath, signInPath } from '../html/signed-in.ts';
+import { freshSignInPath, missingFactorPath, signInPath } from '../html/local-path.ts';
+import { hasTwoFactors } from '../html/signed-in.ts';
 import type { Interaction } from '../oidc/authorization/interactions.ts';
 import type { PageServices } from '../services.ts';
 import { createConsentPage } from './consent/consent-page.ts';

@@ -3,7 +3,8 @@
 import type { Request, Response } from 'express';
 import { Router } from 'express';
 import { queryText } from '../../html/forms.ts';
-import { localPath, type SignedIn } from '../../html/signed-in.ts';
+import { localPath } from '../../html/local-path.ts';
+import type { SignedIn } from '../../html/signed-in.ts';
 import type { PageServices } from '../../services.ts';
 import type { SocialProvider } from '../../social/provider.ts';
 import { providerLinks, type SignInContext } from './sign-in-context.ts';

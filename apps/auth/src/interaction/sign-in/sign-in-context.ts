@@ -1,7 +1,8 @@
 // Defines what differs between a sign-in for an authorization request and a direct sign-in on this site.
 import type { Request, Response } from 'express';
 import type { StoredDestination } from '../../factors/pending-sign-in-store.ts';
-import { type SignedIn, signInPath } from '../../html/signed-in.ts';
+import { signInPath } from '../../html/local-path.ts';
+import type { SignedIn } from '../../html/signed-in.ts';
 import type { SocialProvider } from '../../social/provider.ts';
 import type { Destination } from './start-session.ts';
 

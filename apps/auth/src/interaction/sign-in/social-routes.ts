@@ -4,7 +4,7 @@ import { type Request, type Response, Router } from 'express';
 import type { SocialIdentity } from '../../accounts/social-identity-store.ts';
 import { errorMessages, wayOn } from '../../html/error-page.ts';
 import { queryText } from '../../html/forms.ts';
-import { freshSignInPath, localPath, signInPath } from '../../html/signed-in.ts';
+import { freshSignInPath, localPath, signInPath } from '../../html/local-path.ts';
 import type { PageServices } from '../../services.ts';
 import { createAuthorizationFlow, type Freshness, newBrowserSecret } from '../../social/authorization-flow.ts';
 import { titleOfProvider } from '../../social/settings.ts';

@@ -1,6 +1,6 @@
 // Tests which paths are accepted as the target of a redirect after signing in.
 import { expect, test } from '@jest/globals';
-import { localPath } from './signed-in.ts';
+import { localPath } from './local-path.ts';
 
 test.each(['/portal', '/account/sessions', '/portal?facility=fac-north'])(
   'a path of this server is accepted: %s',
