@@ -1,7 +1,7 @@
 // Creates every store and service once and connects them: the HTTP application, endpoints, webhooks and jobs.
 import { formats } from '@bay-booking/common/date-times';
-import { linksBelow } from '@bay-booking/common/endpoint';
 import type { ErrorOptions } from '@bay-booking/common/errors';
+import { linksBelow } from '@bay-booking/common/links';
 import { scopesOf } from '@bay-booking/common/scopes';
 import { type Database, logOutages } from '@bay-booking/service/database/database';
 import { collectDatabaseMetrics } from '@bay-booking/service/database/metrics';

@@ -2,7 +2,7 @@
 // (docs/import.md) and `npm run distribute`. tests/citus.test.ts runs the last one on a cluster.
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
-import { linksBelow } from '@bay-booking/common/endpoint';
+import { linksBelow } from '@bay-booking/common/links';
 import { query, transaction } from '@bay-booking/service/database/database';
 import { distribute } from '@bay-booking/service/database/distribute';
 import { createTestDatabase } from '@bay-booking/testkit/database';

@@ -1,4 +1,4 @@
-// Describes HTTP endpoints for the router, the OpenAPI document and the tests, and the links of their responses.
+// Describes HTTP endpoints for the router, the OpenAPI document and the tests.
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts';
 import type { Access } from './scopes.ts';
 import type { ValidationError } from './validation.ts';
@@ -24,29 +24,6 @@ export const namedSchema = <const Properties extends object, Optional extends ke
   properties: Properties,
   optional: readonly Optional[] = [],
 ) => named(title, responseSchema(properties, optional));
-
-/** Leads to a resource (specification, "Link object"). */
-export interface Link {
-  readonly method: string;
-  readonly href: string;
-}
-
-export type MakeLink = (method: string, path: string) => Link;
-
-export function linksBelow(baseUrl: string): MakeLink {
-  return (method, path) => ({ method, href: `${baseUrl}${path}` });
-}
-
-export const linkSchema = responseSchema({
-  method: { type: 'string', description: 'HTTP method.' },
-  href: { type: 'string', format: 'uri', description: 'Absolute URL.' },
-});
-
-/** The schema of an object that must have exactly these links. */
-export function linksSchema<const Name extends string>(...names: readonly Name[]) {
-  const properties = Object.fromEntries(names.map((name) => [name, linkSchema])) as Record<Name, typeof linkSchema>;
-  return { type: 'object', required: names, additionalProperties: false, properties } as const;
-}
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 

@@ -1,5 +1,6 @@
 // Calculates the pages of a list and creates the list envelope (specification, "List envelope").
-import { type Link, linksSchema, responseSchema } from './endpoint.ts';
+import { responseSchema } from './endpoint.ts';
+import { type Link, linksSchema } from './links.ts';
 import { writeQueryString } from './query-string.ts';
 
 export interface PageRequest {

@@ -1,6 +1,7 @@
 // Describes and handles the list of the changes that operators made.
 import { isoTimeOf } from '@bay-booking/common/date-times';
-import { type Endpoint, endpointDefiner, linksSchema, responseSchema, type Schema } from '@bay-booking/common/endpoint';
+import { type Endpoint, endpointDefiner, responseSchema, type Schema } from '@bay-booking/common/endpoint';
+import { linksSchema } from '@bay-booking/common/links';
 import { pageQuery } from '@bay-booking/common/page';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { textSchema } from '@bay-booking/common/text';

@@ -1,7 +1,8 @@
 // Creates the management API of a service: its endpoints, router and OpenAPI document.
 import { formats } from '@bay-booking/common/date-times';
-import { type Endpoint, endpointDefiner, linkSchema, responseSchema, type Schema } from '@bay-booking/common/endpoint';
+import { type Endpoint, endpointDefiner, responseSchema, type Schema } from '@bay-booking/common/endpoint';
 import { errorEnvelopeSchema } from '@bay-booking/common/errors';
+import { linkSchema } from '@bay-booking/common/links';
 import { openApiDocument } from '@bay-booking/common/openapi';
 import { pageLinksSchema } from '@bay-booking/common/page';
 import { type ApiOptions, apiErrorOf, mountEndpoints } from '@bay-booking/service/http/api/router';

@@ -1,9 +1,10 @@
 // Defines records, which operators create and change with an import file, a PUT or a command (docs/import.md), the
 // transaction of such a change, and the errors of the management APIs.
 import { isDeepStrictEqual } from 'node:util';
-import type { EndpointResponse, MakeLink, Schema } from '@bay-booking/common/endpoint';
+import type { EndpointResponse, Schema } from '@bay-booking/common/endpoint';
 import { createErrors, type DocumentedError } from '@bay-booking/common/errors';
 import { generalErrors, hasHeader, hasPathParameter } from '@bay-booking/common/general-errors';
+import type { MakeLink } from '@bay-booking/common/links';
 import type { PageRequest } from '@bay-booking/common/page';
 import { atPointer, type Formats, isObject, type PointerError } from '@bay-booking/common/validation';
 import {

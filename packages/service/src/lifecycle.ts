@@ -1,7 +1,4 @@
-// Starts and stops a service's or a command's process (docs/behaviour.md, "Start-up"), and connects a command to the
-// database.
-import { connectDatabase, type Database, type DatabaseOptions } from './database/database.ts';
-import { databaseCheck } from './http/readiness.ts';
+// Starts and stops a service's or a command's process (docs/behaviour.md, "Start-up").
 import {
   defaultMaxConnections,
   drainTimeout,
@@ -105,21 +102,4 @@ export function runService(main: () => Promise<void>): void {
   process.on('disconnect', exitImmediately);
   process.channel?.unref();
   runCommand(main);
-}
-
-/** In milliseconds. The statements of a command may take longer than those of a request. */
-const queryTimeout = 120_000;
-
-/**
- * Closes the connection when `work` has finished or failed. If `migrationsDirectory` is set, throws an error if this
- * release cannot use the schema of the database.
- */
-export async function withDatabase(options: DatabaseOptions, work: (db: Database) => Promise<void>): Promise<void> {
-  const db = connectDatabase({ poolMax: 1, queryTimeout, ...options });
-  try {
-    if (options.migrationsDirectory !== undefined) await databaseCheck(db, options.migrationsDirectory)();
-    await work(db);
-  } finally {
-    await db.destroy();
-  }
 }

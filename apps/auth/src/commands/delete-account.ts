@@ -1,7 +1,8 @@
 // Implements `npm run delete-account -w apps/auth -- ID`: deletes an account like the page "Your account", for a person
 // who cannot sign in, and to repeat deletions after a backup was restored.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
-import { commandArguments, runCommand, withDatabase } from '@bay-booking/service/lifecycle';
+import { commandArguments, runCommand } from '@bay-booking/service/lifecycle';
+import { withDatabase } from '@bay-booking/service/with-database';
 import { deleteAccount } from '../accounts/deletion-store.ts';
 import { storeEvents } from '../audit/store.ts';
 

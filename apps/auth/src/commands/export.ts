@@ -2,7 +2,8 @@
 // FILE, or to standard output.
 import { exportFile } from '@bay-booking/records/commands';
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
-import { commandArguments, runCommand, withDatabase } from '@bay-booking/service/lifecycle';
+import { commandArguments, runCommand } from '@bay-booking/service/lifecycle';
+import { withDatabase } from '@bay-booking/service/with-database';
 import { migrationsDirectory } from '../config.ts';
 import { createAccountRecords } from '../management/management.ts';
 

@@ -11,8 +11,9 @@ import {
   readConfig,
   scopeBase,
 } from '@bay-booking/service/config';
-import { runCommand, withDatabase } from '@bay-booking/service/lifecycle';
+import { runCommand } from '@bay-booking/service/lifecycle';
 import { isLoopback } from '@bay-booking/service/public-address';
+import { withDatabase } from '@bay-booking/service/with-database';
 import { migrationsDirectory } from '../config.ts';
 import { createAccountRecords } from '../management/management.ts';
 

@@ -2,7 +2,8 @@
 // AUDIT_RETENTION_DAYS. DATABASE_URL must name the owner of the tables, because the role of the service may not delete
 // events.
 import { integer, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
-import { commandArguments, runCommand, withDatabase } from '@bay-booking/service/lifecycle';
+import { commandArguments, runCommand } from '@bay-booking/service/lifecycle';
+import { withDatabase } from '@bay-booking/service/with-database';
 import { deleteOldEvents } from '../audit/store.ts';
 
 runCommand(async () => {

@@ -10,8 +10,9 @@ import {
   text,
 } from '@bay-booking/service/config';
 import { transaction } from '@bay-booking/service/database/database';
-import { commandArguments, runCommand, withDatabase } from '@bay-booking/service/lifecycle';
+import { commandArguments, runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
+import { withDatabase } from '@bay-booking/service/with-database';
 import { createAccountStore } from '../accounts/store.ts';
 import { storeEvents } from '../audit/store.ts';
 import { resetFactors } from '../interaction/reset-factors.ts';

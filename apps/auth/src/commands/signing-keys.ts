@@ -11,7 +11,8 @@ import {
   postgresUrl,
   readConfig,
 } from '@bay-booking/service/config';
-import { runCommand, withDatabase } from '@bay-booking/service/lifecycle';
+import { runCommand } from '@bay-booking/service/lifecycle';
+import { withDatabase } from '@bay-booking/service/with-database';
 import { storeEvents } from '../audit/store.ts';
 import { createFactorStore } from '../factors/store.ts';
 import { reencryptEmails } from '../outbox/mailer.ts';

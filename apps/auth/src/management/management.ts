@@ -1,7 +1,7 @@
 // Creates the management API (docs/behaviour.md, "Management API"): its errors, its records, which the commands import
 // and export too, and who may call it.
 import { formats } from '@bay-booking/common/date-times';
-import { linksBelow } from '@bay-booking/common/endpoint';
+import { linksBelow } from '@bay-booking/common/links';
 import { atPointer } from '@bay-booking/common/validation';
 import { createImportFiles, type ImportStore } from '@bay-booking/records/import';
 import { createManagement } from '@bay-booking/records/management';

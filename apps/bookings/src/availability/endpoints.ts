@@ -1,6 +1,7 @@
 // Describes and handles GET /api/booking-availability (docs/behaviour.md, "Availability").
 import { findLengthErrors, parseDates } from '@bay-booking/common/date-times';
-import { type EndpointResponse, type MakeLink, namedSchema, responseSchema } from '@bay-booking/common/endpoint';
+import { type EndpointResponse, namedSchema, responseSchema } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
 import { textSchema } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Database } from '@bay-booking/service/database/database';

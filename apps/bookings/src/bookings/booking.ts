@@ -1,7 +1,8 @@
 // Defines what a booking is in requests and responses: its JSON Schemas, which validate requests and are part of the
 // OpenAPI document, its types, its JSON and its ETag (specification, "Booking"). The stored booking is in
 // storage/columns.ts, its state in the log in changes/log.ts.
-import { type EndpointResponse, linksSchema, type MakeLink, named, namedSchema } from '@bay-booking/common/endpoint';
+import { type EndpointResponse, named, namedSchema } from '@bay-booking/common/endpoint';
+import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import { textSchema } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
 import { tagsToMatch } from '@bay-booking/service/http/etag';

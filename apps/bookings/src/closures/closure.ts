@@ -1,5 +1,6 @@
 // Defines closures, times when some bays or all bays of a location cannot be booked, with their JSON and its schemas.
-import { linkSchema, type MakeLink, named, namedSchema } from '@bay-booking/common/endpoint';
+import { named, namedSchema } from '@bay-booking/common/endpoint';
+import { linkSchema, type MakeLink } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { textSchema } from '@bay-booking/common/text';
 import type { FromSchema } from 'json-schema-to-ts';

@@ -2,11 +2,12 @@
 // command reads standard input.
 //
 // The import finds each record by its id and creates or updates it. If one record is invalid, nothing is imported.
-import { linksBelow } from '@bay-booking/common/endpoint';
+import { linksBelow } from '@bay-booking/common/links';
 import { importFile, readImportFile } from '@bay-booking/records/commands';
 import { logLevel, mandatory, optional, postgresUrl, readConfig } from '@bay-booking/service/config';
-import { runCommand, withDatabase } from '@bay-booking/service/lifecycle';
+import { runCommand } from '@bay-booking/service/lifecycle';
 import { createLogger } from '@bay-booking/service/logging';
+import { withDatabase } from '@bay-booking/service/with-database';
 import { createAuditLog } from '../audit-log.ts';
 import { bookingsMigrations as migrationsDirectory } from '../config.ts';
 import { createPlaceRecords } from '../places/record.ts';

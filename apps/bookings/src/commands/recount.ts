@@ -1,7 +1,8 @@
 // Implements `npm run recount -w apps/bookings`: adds the changes that the log lacks after bookings were changed
 // outside the service. The service can run meanwhile.
 import { mandatory, postgresUrl, readConfig } from '@bay-booking/service/config';
-import { commandArguments, runCommand, withDatabase } from '@bay-booking/service/lifecycle';
+import { commandArguments, runCommand } from '@bay-booking/service/lifecycle';
+import { withDatabase } from '@bay-booking/service/with-database';
 import { bookingState } from '../bookings/storage/columns.ts';
 import { recount } from '../changes/recount.ts';
 

@@ -1,5 +1,6 @@
 // Defines the JSON Schemas of groups and of the requests for groups.
-import { linksSchema, namedSchema } from '@bay-booking/common/endpoint';
+import { namedSchema } from '@bay-booking/common/endpoint';
+import { linksSchema } from '@bay-booking/common/links';
 import { anyText } from '@bay-booking/common/text';
 import { bookingSchema, createBookingSchema } from '../bookings/booking.ts';
 

@@ -1,5 +1,6 @@
 // Creates, replaces and deletes groups of bookings, all or none, and derives the JSON and the ETag of a group.
-import type { EndpointResponse, MakeLink } from '@bay-booking/common/endpoint';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
 import type { ValidationError } from '@bay-booking/common/validation';
 import { isStrict } from '@bay-booking/service/http/api/preferences';
 import { contentHash, tagsToMatch } from '@bay-booking/service/http/etag';

@@ -1,5 +1,6 @@
 // Describes and handles the endpoints for holds (docs/behaviour.md, "Holds").
-import { type EndpointResponse, linksSchema, namedSchema } from '@bay-booking/common/endpoint';
+import { type EndpointResponse, namedSchema } from '@bay-booking/common/endpoint';
+import { linksSchema } from '@bay-booking/common/links';
 import { textSchema } from '@bay-booking/common/text';
 import { keyedRequest, newResponse } from '@bay-booking/service/idempotency';
 import type { FromSchema } from 'json-schema-to-ts';

@@ -1,5 +1,5 @@
 // Defines holds, which keep a bay free for one client for a short time, and maps them to the JSON of responses.
-import type { MakeLink } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
 
 /** The times are strings in UTC with milliseconds, such as `2030-01-31T09:00:00.000Z`. */
 export interface Hold {

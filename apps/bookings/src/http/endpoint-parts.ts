@@ -1,12 +1,6 @@
 // Defines what the descriptions of several endpoints share: headers, responses and fields.
-import {
-  endpointDefiner,
-  linksSchema,
-  type MakeLink,
-  responseSchema,
-  type Schema,
-  type SuccessDescription,
-} from '@bay-booking/common/endpoint';
+import { endpointDefiner, responseSchema, type Schema, type SuccessDescription } from '@bay-booking/common/endpoint';
+import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import { anyText, textSchema } from '@bay-booking/common/text';
 import type { Idempotency } from '@bay-booking/service/idempotency';
 import type { AuditLog } from '../audit-log.ts';

@@ -1,5 +1,6 @@
 // Defines the page sizes and the query parameters of lists and creates list responses.
-import type { EndpointResponse, MakeLink } from '@bay-booking/common/endpoint';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
 import { listEnvelope, type PageRequest, pageQuery, pathOfPage } from '@bay-booking/common/page';
 
 export { listSchema } from '@bay-booking/common/page';

@@ -1,7 +1,8 @@
 // Writes the headers of every response and, with the error envelope, the responses to errors. Only the log has details
 // of unexpected errors (docs/behaviour.md, "Status codes").
 import { randomUUID } from 'node:crypto';
-import type { EndpointResponse, Link } from '@bay-booking/common/endpoint';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { Link } from '@bay-booking/common/links';
 import { apiErrorOf, mountPath } from '@bay-booking/service/http/api/router';
 import { sendErrors } from '@bay-booking/service/http/app';
 import { contentHash, tagsToMatch } from '@bay-booking/service/http/etag';

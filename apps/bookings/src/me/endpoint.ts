@@ -1,5 +1,6 @@
 // Describes and handles GET /api/me, which returns what the access token allows.
-import { linksSchema, namedSchema, responseSchema } from '@bay-booking/common/endpoint';
+import { namedSchema, responseSchema } from '@bay-booking/common/endpoint';
+import { linksSchema } from '@bay-booking/common/links';
 import type { Caller } from '../auth/caller.ts';
 import { dateTimeSchema, defineEndpoint, type EndpointServices, string } from '../http/endpoint-parts.ts';
 import type { Facility, PlacesStore } from '../places/store.ts';

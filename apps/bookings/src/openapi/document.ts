@@ -1,6 +1,7 @@
 // Creates the OpenAPI document of the Bookings API from its endpoints.
-import { type Endpoint, linkSchema, linksBelow } from '@bay-booking/common/endpoint';
+import type { Endpoint } from '@bay-booking/common/endpoint';
 import { type DocumentedError, errorEnvelopeSchema } from '@bay-booking/common/errors';
+import { linkSchema, linksBelow } from '@bay-booking/common/links';
 import { openApiDocument } from '@bay-booking/common/openapi';
 import { pageLinksSchema } from '@bay-booking/common/page';
 import { bookingsScopes, type Scopes } from '@bay-booking/common/scopes';

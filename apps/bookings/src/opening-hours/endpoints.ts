@@ -1,5 +1,6 @@
 // Describes and handles the endpoints for opening hours (docs/behaviour.md, "Opening hours and closures").
-import type { EndpointResponse, MakeLink } from '@bay-booking/common/endpoint';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
 import { isText, textSchema } from '@bay-booking/common/text';
 import type { ValidationError } from '@bay-booking/common/validation';
 import type { Caller, CallerRequest } from '../auth/caller.ts';

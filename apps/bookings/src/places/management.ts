@@ -1,5 +1,6 @@
 // Creates the management API of places (docs/behaviour.md, "Management API").
-import { type Endpoint, endpointDefiner, type MakeLink, responseSchema } from '@bay-booking/common/endpoint';
+import { type Endpoint, endpointDefiner, responseSchema } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
 import { isText } from '@bay-booking/common/text';
 import { createManagement } from '@bay-booking/records/management';
 import type { Operator, RecordStore } from '@bay-booking/records/record';

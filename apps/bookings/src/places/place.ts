@@ -1,6 +1,7 @@
 // Defines what locations and bays are in responses: their JSON Schemas, those of the queries of their lists, and their
 // JSON (specification, "Booking location" and "Booking bay").
-import { linksSchema, type MakeLink, named, namedSchema, responseSchema } from '@bay-booking/common/endpoint';
+import { named, namedSchema, responseSchema } from '@bay-booking/common/endpoint';
+import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import { textSchema } from '@bay-booking/common/text';
 import { idsSchema, noLinksSchema } from '../http/endpoint-parts.ts';
 import { defaultPageSizes, listQuerySchema, listSchema } from '../http/pagination.ts';

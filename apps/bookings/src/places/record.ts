@@ -2,7 +2,8 @@
 // location belongs to one facility. A bay belongs to one location, and can move with its bookings to another one of the
 // facility.
 import { formats } from '@bay-booking/common/date-times';
-import { type MakeLink, responseSchema } from '@bay-booking/common/endpoint';
+import { responseSchema } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
 import { idSchema, nameSchema, textSchema } from '@bay-booking/common/text';
 import { atPointer } from '@bay-booking/common/validation';
 import { createImportFiles, type ImportStore } from '@bay-booking/records/import';

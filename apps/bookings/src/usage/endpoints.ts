@@ -1,6 +1,7 @@
 // Describes and handles GET /api/booking-usage (docs/behaviour.md, "Usage").
 import { findLengthErrors, parseDates } from '@bay-booking/common/date-times';
-import { linksSchema, namedSchema } from '@bay-booking/common/endpoint';
+import { namedSchema } from '@bay-booking/common/endpoint';
+import { linksSchema } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { textSchema } from '@bay-booking/common/text';
 import { selectFacility } from '../changes/select-facility.ts';

@@ -1,6 +1,7 @@
 // Defines webhooks and their deliveries, derives the JSON of a webhook and creates signing secrets.
 import { randomBytes } from 'node:crypto';
-import type { EndpointResponse, MakeLink } from '@bay-booking/common/endpoint';
+import type { EndpointResponse } from '@bay-booking/common/endpoint';
+import type { MakeLink } from '@bay-booking/common/links';
 import type { Caller } from '../auth/caller.ts';
 
 export const bookingEvents = ['booking.created', 'booking.updated', 'booking.deleted'] as const;

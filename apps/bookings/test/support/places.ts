@@ -1,6 +1,6 @@
 // Defines the facilities, locations and bays of the tests: the two facilities of the demo, and a third facility that
 // the default token of the tests does not name.
-import { linksBelow } from '@bay-booking/common/endpoint';
+import { linksBelow } from '@bay-booking/common/links';
 import { importFile } from '@bay-booking/records/commands';
 import type { Database } from '@bay-booking/service/database/database';
 import { createPlaceRecords } from '../../src/places/record.ts';

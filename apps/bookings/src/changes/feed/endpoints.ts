@@ -1,6 +1,7 @@
 // Describes and handles GET /api/booking-changes: returns a page of the change feed (OpenActive Realtime Paged Data
 // Exchange 1.0). If the page is empty and the client has sent `Prefer: wait`, the handler first waits for a change.
-import { type EndpointResponse, linksSchema, namedSchema, type Schema } from '@bay-booking/common/endpoint';
+import { type EndpointResponse, namedSchema, type Schema } from '@bay-booking/common/endpoint';
+import { linksSchema } from '@bay-booking/common/links';
 import { writeQueryString } from '@bay-booking/common/query-string';
 import { textSchema } from '@bay-booking/common/text';
 import { waitSecondsOf } from '@bay-booking/service/http/api/preferences';

@@ -1,12 +1,6 @@
 // Defines the JSON Schemas of webhooks, of their deliveries and of the events that receivers get, with examples.
-import {
-  linksSchema,
-  type MakeLink,
-  named,
-  namedSchema,
-  responseSchema,
-  type Schema,
-} from '@bay-booking/common/endpoint';
+import { named, namedSchema, responseSchema, type Schema } from '@bay-booking/common/endpoint';
+import { linksSchema, type MakeLink } from '@bay-booking/common/links';
 import type { DocumentedWebhook } from '@bay-booking/common/openapi';
 import { textSchema } from '@bay-booking/common/text';
 import { actorExample, actorSchema, dateTimeSchema as dateTime, idsSchema, string } from '../../http/endpoint-parts.ts';
