@@ -5,7 +5,8 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '@bay-booking/postgres/ports';
-import { findProcess, readPostmaster, waitForEnd } from '@bay-booking/postgres/postmaster';
+import { readPostmaster } from '@bay-booking/postgres/postmaster';
+import { findProcess, waitForEnd } from '@bay-booking/postgres/processes';
 import { startProcess } from '@bay-booking/testkit/process';
 
 const root = join(import.meta.dirname, '../../..');

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { runAs, type ServerAccount } from './account.ts';
 import type { Binaries } from './binaries.ts';
-import { findProcess } from './postmaster.ts';
+import { findProcess } from './processes.ts';
 
 export interface ClusterOptions {
   data: string;

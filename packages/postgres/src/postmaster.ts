@@ -1,9 +1,8 @@
 // Uses postmaster.pid as the lock of a data directory: finds the launcher whose server holds the lock and stops a
 // server whose launcher was killed.
-import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { findProcess, signal, waitForEnd } from './processes.ts';
 
 export function readPostmaster(data: string) {
   try {
@@ -59,51 +58,4 @@ export async function stopPostmaster(pid: number): Promise<void> {
     if (await waitForEnd(pid, milliseconds)) return;
   }
   throw new Error(`the PostgreSQL server (process ${pid}) does not stop`);
-}
-
-/**
- * Returns undefined if no process has this id, or if the process is a zombie. `command` is the program and its
- * arguments, separated by spaces.
- */
-export function findProcess(pid: number) {
-  try {
-    const [state, parent, command] = process.platform === 'linux' ? readProc(pid) : runPs(pid);
-    // `X` is a process that is being removed.
-    return /^[ZX]/.test(state) ? undefined : { parentPid: Number(parent), command };
-  } catch {
-    return undefined;
-  }
-}
-
-type ProcessFields = [state: string, parent: string, command: string];
-
-function readProc(pid: number): ProcessFields {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The second field is the program's name in brackets, which may contain spaces and brackets (proc_pid_stat(5)).
-  const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ') as [string, string];
-  return [state, parent, readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trimEnd()];
-}
-
-function runPs(pid: number): ProcessFields {
-  const output = execFileSync('ps', ['-ww', '-o', 'stat=,ppid=,command=', '-p', String(pid)], { encoding: 'utf8' });
-  return /^(\S+)\s+(\d+)\s+(.*)/.exec(output.trim())?.slice(1) as ProcessFields;
-}
-
-/** Does nothing if the process has already ended. */
-export function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
-}
-
-/** Returns false if the process is still running after this time. */
-export async function waitForEnd(pid: number, milliseconds: number): Promise<boolean> {
-  const deadline = Date.now() + milliseconds;
-  while (findProcess(pid)) {
-    if (Date.now() > deadline) return false;
-    await pause(20);
-  }
-  return true;
 }

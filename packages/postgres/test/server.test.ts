@@ -19,7 +19,8 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
-import { findProcess, readPostmaster, signal, waitForEnd } from '../src/postmaster.ts';
+import { readPostmaster } from '../src/postmaster.ts';
+import { findProcess, signal, waitForEnd } from '../src/processes.ts';
 
 interface Launcher {
   child: ChildProcess;
