@@ -35,7 +35,7 @@ describeInChromium('the desk', () => {
     await book('bay-n1-01', 'Present', inMinutes(-60), inMinutes(10));
     await book('bay-n1-01', 'Next', inMinutes(10), inMinutes(70));
     const page = await system.open(queryOf(nextDay()), phone);
-    // Another day must not show these hours, which are far from now.
+    // Scrolls to hours that are far from now. The sheet of another day must not keep this position.
     const far = new Date().getUTCHours() < 12 ? 9_999 : 1;
     await page.locator('.sheet').evaluate((sheet, top) => sheet.scrollTo(0, top), far);
     for (const [name, bayId] of [

@@ -173,7 +173,7 @@ async function startApp(app: AppName, options: AppOptions, mayStart?: Promise<un
       await runToEnd({ ...asOwner, args: ['src/commands/import.ts', '-'], input: demoData(app, settings) });
       if (app === 'bookings') await loadPast(urls.owner, new Date().toISOString());
     };
-    // For example after a facility of the demo was deleted. Everything else works without the demo.
+    // The import fails, for example, if a facility of the demo was deleted. The services work without the demo.
     await loadDemo().catch(({ message }) => {
       signal.throwIfAborted();
       print(`the demo is not complete: ${message}. ${wayToNewDatabase(settings)}`);

@@ -182,8 +182,8 @@ function createPut(kind: RecordKind, store: RecordStore): (request: Request) => 
       ...findFormErrors(sent),
     ];
     const prepared = await kind.prepare?.(db, [withoutInvalid(sent, '', ofForm)], { keepsOmitted: false });
-    const { record, problems } = prepared?.[0] ?? { record: sent, problems: [] };
-    check([...ofForm, ...problems]);
+    const { record, problems: ofRules } = prepared?.[0] ?? { record: sent, problems: [] };
+    check([...ofForm, ...ofRules]);
     return change(store, changeRequestOf(request), async (tx, context) => {
       // Another request may have created the record since.
       const current = Object.entries((await kind.identify?.(tx, key)) ?? {}).filter(([name]) => !(name in body));
@@ -198,7 +198,7 @@ function createPut(kind: RecordKind, store: RecordStore): (request: Request) => 
       if (action !== 'unchanged') await kind.write(tx, outcomes, context);
       check((await kind.verify?.(tx, outcomes))?.flat() ?? []);
       const id = String(after[field]);
-      const written = (await kind.find(tx, id)) as Stored;
+      const written = (action === 'unchanged' ? stored : await kind.find(tx, id)) as Stored;
       const { href } = link('GET', `/management/${kind.collection}/${encodeURIComponent(id)}`);
       const headers = { ETag: etagOf(written), ...(!stored && { Location: href }) };
       return { status: stored ? 200 : 201, body: written.record, headers, action };

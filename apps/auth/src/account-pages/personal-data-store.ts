@@ -1,4 +1,4 @@
-// Reads what is stored about a person, who can download it.
+// Reads what is stored about an account, for the page where its user downloads these data.
 import { type Database, query, queryOne } from '@bay-booking/service/database/database';
 
 /** Each list has only the newest entries, up to this number. */

@@ -16,7 +16,7 @@ const initial = {
   ownFacilities: [] as readonly string[],
   /** Set when the user asked for other facilities and there were none. */
   hasNoOthers: false,
-  /** Where a sheet was scrolled to, and the query of its page. */
+  /** The scroll position of the sheet that was shown last, and the query of its page. */
   scroll: { search: '', left: 0, top: 0 },
 };
 export const choices = { ...initial };
